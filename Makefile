@@ -2,7 +2,9 @@
 #
 #   make            build ./fettle, ./fettle-lab, ./fettle-hub, ./fettle-agent and ./fettle-mcp
 #   make test       install what the tests need (Debian), then run them all
-#   make lab-long   every proof on throwaway machines, the long ones too
+#   make test-fast  those that boot no machine and wait for nothing long
+#   make rota       the proofs on throwaway machines that have waited longest, and their record
+#   make lab-long   every proof, the long ones too
 #   make park       builds hosts of Debian and Ubuntu once, and checks fettle on them (root)
 #   make lab-smq-old  kernels with dm-cache's smq before and after 2017, and the lab on them
 #   make lab-zfs    builds OpenZFS, of the release and the newest, and the lab on it
@@ -12,10 +14,14 @@
 #   make lint       vet, gofmt, staticcheck
 #   make dist       static binaries for amd64 and arm64 into dist/
 #   make packages   .deb and .rpm of both programs, for amd64 and arm64, into dist/
-#   make release KEY=FILE  packages and binaries with checksums signed by an SSH key
+#   make release KEY=FILE  packages, binaries and bills of materials, checksums signed by an SSH key
+#   packaging/rehearse  make release with a throwaway key, twice, compared and verified
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+# What build, man, dist, packages and release make; fewer for a trial.
+PROGRAMS ?= fettle fettle-lab fettle-hub fettle-agent fettle-mcp
+ARCHES   ?= amd64 arm64
 # What is linked differs from go run; what is compiled does not, so that nothing
 # is compiled twice. Functions begin at any byte: the gaps are 1.5 % of fettle,
 # and check is as fast without.
@@ -23,35 +29,63 @@ LDFLAGS := -s -w -funcalign=1 -X fettle/internal/build.version=$(VERSION)
 # How long make test tries odd input on each fuzz target; empty: their seeds alone.
 FETTLE_FUZZ ?= 1s
 
-.PHONY: build test test-deps mutate park lab-long lab-smq-old lab-zfs bench man lint dist packages release clean
+.PHONY: build test test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs bench man lint dist packages release clean
 
 build:
-	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . ./cmd/fettle ./cmd/fettle-lab ./cmd/fettle-hub ./cmd/fettle-agent ./cmd/fettle-mcp
+	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . $(PROGRAMS:%=./cmd/%)
 
-# The race detector needs cgo and a C compiler; fettle itself is built without.
-# It sleeps a second at each exit unless told not to, and the tests start
-# thousands of processes. Each fuzz target gets a moment of its own, too.
+# The packages whose goroutines share what they hold: their tests run under the race
+# detector, which makes all else up to ten times slower. It needs cgo and a C compiler;
+# fettle itself is built without. It sleeps a second at each exit unless told not to, and the
+# tests start thousands of processes. Each fuzz target gets a moment of its own, too.
+RACED = ./assistant/... ./cli/app ./cli/fix ./cli/hub ./cli/serialname ./engine/remedy/machine ./engine/rule ./engine/run ./engine/trap \
+	./fleet/... ./host ./host/confine ./internal/ssh ./report/notify ./tools/...
+# The database's package has no goroutine, and the page's share what it holds in these tests
+# alone: both run without the detector, whole.
+UNRACED = ./fleet/hub/store/... ./fleet/hub/web
+RACED_PAGE = TestLive|TestHealth|TestHealthOfWhoHangsUp|TestMetrics|TestServeEnds|TestPageBesideAFlood|TestFeed
+# Packages at once: many wait for a clock or for other processes.
+AT_ONCE = -p 4 -timeout 20m
+
 test: test-deps
-	FETTLE_FUZZ=$(FETTLE_FUZZ) GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+	@failed=0; raced=$$($(GO) list $(RACED) | grep -vxF "$$($(GO) list $(UNRACED))"); \
+	export FETTLE_FUZZ=$(FETTLE_FUZZ) GORACE=atexit_sleep_ms=0; \
+	CGO_ENABLED=1 $(GO) test -race $(AT_ONCE) $$raced || failed=1; \
+	CGO_ENABLED=1 $(GO) test -race $(AT_ONCE) -run '^($(RACED_PAGE))$$' ./fleet/hub/web || failed=1; \
+	CGO_ENABLED=0 $(GO) test $(AT_ONCE) $$($(GO) list ./... | grep -vxF "$$raced") || failed=1; \
+	exit $$failed
+
+# For the time between two edits: what boots no machine and waits for nothing long.
+test-fast:
+	CGO_ENABLED=0 FETTLE_FUZZ= $(GO) test -short $(AT_ONCE) ./...
 
 test-deps:
 	@.ci/deps
 
+# Ten times this, and every proof and every long story has been played.
+rota: build
+	@.ci/deps long
+	./fettle lab --all --long --record docs/proofs.md --oldest 22
+	FETTLE_ROTA=1 $(GO) test -count 1 -timeout 1h -run TestLongStories ./cli/stories
+
 lab-long: build
 	@.ci/deps long
-	./fettle lab --all --long
+	./fettle lab --all --long --record docs/proofs.md
 	$(GO) run ./internal/mutate
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 60m ./tools/measure/login/... ./tools/keypath
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 1h -run "TestBoot|TestConsole" ./cli/netboot
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 1h -run TestTasks ./tools/netboot/hooks
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 2h -run TestInstalledSystem ./traps/netbootserial/proof
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 20m ./fleet/hub ./fleet/hub/emulate ./fleet/agent/...
 	FETTLE_LONG=1 $(GO) test -count 1 -run TestAsKernelSMQ ./tools/measure/blockcache/cachesim
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 2h -run "TestSlowProgram|TestLongScripts" ./tools/bisect ./cli/proving
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 3h ./cli/stories
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 30m ./fleet/hub/web
 	FETTLE_LONG=1 $(GO) test -count 1 -run AllTraps ./host/capture
 	.ci/fuzz 2m
 	rm -rf dist && $(MAKE) packages
 	FETTLE_LONG=1 $(GO) test -count 1 -timeout 60m ./packaging
+	packaging/rehearse
 	$(MAKE) park
 
 # Hosts made by a distribution and its packages; their images are kept in the
@@ -80,8 +114,8 @@ bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 man: build
-	for p in fettle fettle-lab fettle-hub fettle-agent fettle-mcp; do ./$$p man out/man || exit 1; done
-	for p in fettle fettle-lab fettle-hub fettle-agent fettle-mcp; do for s in bash zsh fish; do mkdir -p out/completion && ./$$p completion $$s > out/completion/$$p.$$s; done; done
+	for p in $(PROGRAMS); do ./$$p man out/man || exit 1; done
+	for p in $(PROGRAMS); do for s in bash zsh fish; do mkdir -p out/completion && ./$$p completion $$s > out/completion/$$p.$$s; done; done
 
 lint:
 	$(GO) vet ./...
@@ -90,20 +124,22 @@ lint:
 	$(GO) tool staticcheck ./...
 
 dist:
-	for a in amd64 arm64; do \
-	  for p in fettle fettle-lab fettle-hub fettle-agent fettle-mcp; do \
+	for a in $(ARCHES); do \
+	  for p in $(PROGRAMS); do \
 	    CGO_ENABLED=0 GOOS=linux GOARCH=$$a $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/$$p-linux-$$a ./cmd/$$p || exit 1; \
 	  done; \
 	done
 
 packages: man dist
-	GO='$(GO)' VERSION='$(VERSION)' packaging/build
+	GO='$(GO)' VERSION='$(VERSION)' PROGRAMS='$(PROGRAMS)' ARCHES='$(ARCHES)' packaging/build
 
-# To verify: ssh-keygen -Y verify -f ALLOWED_SIGNERS -I fettle -n fettle-release -s SHA256SUMS.sig < SHA256SUMS
+# To verify: docs/release.md. packaging/rehearse does all this twice, with a throwaway key.
 release: packages
 	@test -n '$(KEY)' || { echo "make release KEY=FILE: which SSH key signs?" >&2; exit 2; }
+	$(GO) build -o out/sbom ./internal/sbom
+	for a in $(ARCHES); do for p in $(PROGRAMS); do out/sbom dist/$$p-linux-$$a > dist/$$p-linux-$$a.cdx.json || exit 1; done; done
+	rm -f dist/SHA256SUMS dist/SHA256SUMS.sig
 	cd dist && sha256sum fettle* > SHA256SUMS
-	rm -f dist/SHA256SUMS.sig
 	ssh-keygen -Y sign -f '$(KEY)' -n fettle-release dist/SHA256SUMS
 
 clean:

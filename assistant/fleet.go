@@ -35,7 +35,7 @@ func (d *desk) fleet(ctx context.Context, _ *call, in fleetInput) (Answer, error
 	from := 0
 	if in.Cursor != "" {
 		if !number.MatchString(in.Cursor) {
-			return Answer{}, fmt.Errorf("cursor %q is none that this server gave", visible(in.Cursor, 40))
+			return Answer{}, fmt.Errorf("unknown cursor %q", visible(in.Cursor, 40))
 		}
 		from, _ = strconv.Atoi(in.Cursor)
 		q.Set("offset", in.Cursor)

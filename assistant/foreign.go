@@ -72,7 +72,7 @@ func page(entries []any, cursor string, limit int) (out []any, next string, err 
 	from := 0
 	if cursor != "" {
 		if from, err = strconv.Atoi(cursor); err != nil || from < 0 || from > len(entries) {
-			return nil, "", fmt.Errorf("cursor %q is none that this server gave for this call", visible(cursor, 40))
+			return nil, "", fmt.Errorf("unknown cursor %q for this call", visible(cursor, 40))
 		}
 	}
 	if limit <= 0 || limit > maxList {

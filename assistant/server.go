@@ -2,7 +2,7 @@
 // an assistant run fettle's checks, read evidence and plans, and change nothing. It runs fettle as
 // a program, and hands on what it prints.
 //
-// What a host says (names, log lines, evidence) may be meant to lead a model astray. It stands in
+// What a host says (names, log lines, evidence) may be meant to lead a model astray. It is in
 // fields named host_says, escaped and bounded, and in no description, title or instruction.
 package assistant
 
@@ -96,7 +96,7 @@ type call struct{ *mcp.CallToolRequest }
 // progress tells the client how far it is, in seconds; nothing where it did not ask.
 func (c *call) progress(ctx context.Context, done, all float64) {
 	if token := c.Params.GetProgressToken(); token != nil {
-		// A client that does not take it is told the answer all the same.
+		// A client that does not take it is told the answer nevertheless.
 		_ = c.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: all,
 			Message: fmt.Sprintf("%.0f of %.0f s", done, all)})
 	}

@@ -307,7 +307,7 @@ func (d *desk) plan(ctx context.Context, _ *call, in planInput) (Answer, error) 
 		return Answer{}, err
 	}
 	if len(in.Subject) > 400 || strings.ContainsAny(in.Subject, "\x00\n") {
-		return Answer{}, errors.New("subject is none that check gives")
+		return Answer{}, errors.New("unknown subject: use one that check reports")
 	}
 	args := []string{"fix", "--plan", "--format=json"}
 	command := "sudo fettle fix " + in.Trap

@@ -53,6 +53,7 @@ func TestCaptureCannotWrite(t *testing.T) {
 // TestCaptureAmongOthers: somebody who may write to the folder exchanges folders
 // and files there while root captures.
 func TestCaptureAmongOthers(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Root(t)
 	top := t.TempDir()
 	for d := top; d != "/" && d != "/tmp"; d = filepath.Dir(d) {

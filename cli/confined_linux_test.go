@@ -214,7 +214,7 @@ func TestMisbehaviour(t *testing.T) {
 		"killed":           "signal: killed (killed by somebody, or the host is out of memory)",
 		"fatal":            "goroutine stack exceeds",
 		"goroutine-panics": "panic: in a goroutine",
-		"garbage":          "is none that may come",
+		"garbage":          "unexpected frame",
 		"hangs-up":         "the confined child ended: exit status 1",
 		"asks-much":        "sent too much",
 	} {

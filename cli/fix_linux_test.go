@@ -117,6 +117,7 @@ func wants(t *testing.T, out string, parts ...string) {
 
 // TestConfirmInTime: a confirmed change stays, and leaves no guard behind.
 func TestConfirmInTime(t *testing.T) {
+	means.Short(t, "takes seconds")
 	t.Parallel()
 	h := newFixHost(t, "cuts")
 	out := h.run(0, "fix", "demo", "--yes", "--confirm-within", "6s")
@@ -171,6 +172,7 @@ func TestNobodyConfirms(t *testing.T) {
 // TestFettleDiesArmed: fettle is killed with its whole process group while a
 // step runs, after its terminal hung up. The guard takes the change back.
 func TestFettleDiesArmed(t *testing.T) {
+	means.Short(t, "takes seconds")
 	t.Parallel()
 	h := newFixHost(t, "slow")
 	cmd := h.command("fix", "demo", "--yes", "--confirm-within", "4s")
@@ -199,6 +201,7 @@ func TestFettleDiesArmed(t *testing.T) {
 // TestFettleHangsArmed: fettle does not die, but stands still with the lock in
 // its hand, as it does when its terminal no longer takes its output.
 func TestFettleHangsArmed(t *testing.T) {
+	means.Short(t, "takes seconds")
 	t.Parallel()
 	h := newFixHost(t, "slow")
 	cmd := h.command("fix", "demo", "--yes", "--confirm-within", "2s")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 // fixFleet are hosts that an ssh reaches which runs things here: each has a home, a
@@ -110,6 +112,7 @@ func (f *fixFleet) says(host, want string) {
 // TestFixManyHosts: plans are shown, and those applied that were; what goes wrong on
 // one host keeps the others from being begun.
 func TestFixManyHosts(t *testing.T) {
+	means.Short(t, "takes seconds")
 	t.Parallel()
 	f := newFixFleet(t)
 	f.host("one")
@@ -196,6 +199,7 @@ func TestFixAnotherPlan(t *testing.T) {
 // TestFixConfirmsAnew: what can cut the connection is confirmed over a new one, and
 // where there is none, the host rolls it back.
 func TestFixConfirmsAnew(t *testing.T) {
+	means.Short(t, "takes seconds")
 	t.Parallel()
 	f := newFixFleet(t)
 	f.host("open", "cuts")

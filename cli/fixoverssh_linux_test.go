@@ -18,6 +18,7 @@ import (
 // TestFixOverSSH mends hosts over real sshds: namespaces with a network, /etc, /var/lib
 // and /root of their own. The trap is bridge-mtu, on the bridge that the login comes over.
 func TestFixOverSSH(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if dir := os.Getenv("FIX_SSH_TEST"); dir != "" {
 		fixOverSSH(t, dir)
 		return

@@ -14,6 +14,7 @@ import (
 // TestForgedLines is a user who names a program so that its name would write a
 // line of the report, and repaint the screen of whoever reads it.
 func TestForgedLines(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Root(t)
 	sleep := means.Tool(t, "sleep")
 	exe, err := os.Executable()

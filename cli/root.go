@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fettle/before/snapshot"
+	"fettle/before/update"
 	"fettle/cli/accept"
 	"fettle/cli/after"
 	"fettle/cli/app"
@@ -24,6 +25,7 @@ import (
 	"fettle/cli/measure"
 	"fettle/cli/netboot"
 	"fettle/cli/notify"
+	"fettle/cli/pack"
 	"fettle/cli/serialname"
 	"fettle/cli/totp"
 	"fettle/cli/tune"
@@ -53,7 +55,7 @@ func MainWith(all []*trap.Trap, args []string, stdin io.Reader, stdout, stderr i
 }
 
 func start(a *app.App, args []string) int {
-	if code, ok := run.Child(args, append(slices.Clip(a.Traps), snapshot.Probe), answers, a.Stderr); ok {
+	if code, ok := run.Child(args, append(slices.Clip(a.Traps), snapshot.Probe), answers(a.Traps), a.Stderr); ok {
 		return code
 	}
 	a.Program = "fettle"
@@ -66,11 +68,11 @@ func start(a *app.App, args []string) int {
 }
 
 // answers are what a confined copy of fettle can be asked besides the results of checks.
-var answers = func() run.Answers {
-	all := run.Answers{snapshot.Question: snapshot.Answer}
+func answers(traps []*trap.Trap) run.Answers {
+	all := run.Answers{snapshot.Question: snapshot.Answer, update.Question: update.Answer(traps)}
 	maps.Copy(all, why.Answers)
 	return all
-}()
+}
 
 // tree is all verbs.
 func tree(a *app.App) *cobra.Command {
@@ -86,7 +88,7 @@ settings that undo each other, the versions with a bug.`,
 	c.AddCommand(check.Cmd(a), before.Cmd(a), after.Cmd(a), after.SnapshotCmd(a), capture.Cmd(a))
 	c.AddCommand(history.Cmd(a), history.DiffCmd(a), notify.Cmd(a))
 	c.AddCommand(fix.Cmd(a), fix.UndoCmd(a), fix.ResumeCmd(a), fix.ConfirmCmd(a), fix.ChangesCmd(a))
-	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a))
+	c.AddCommand(explain.ListCmd(a), explain.Cmd(a), why.Cmd(a), accept.Cmd(a), lore.Cmd(a), pack.Cmd(a))
 	c.AddCommand(
 		watch.Cmd(a),
 		measure.Cmd(a),

@@ -15,6 +15,7 @@ import (
 // is silent, so that UseDNS yes costs three seconds a lookup. systemctl is a
 // script, because no systemd runs there; it reloads sshd as the real one does.
 func TestFixSlowLogin(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Root(t)
 	unshare := means.Tool(t, "unshare")
 	for _, tool := range []string{"ssh", "sshd", "ssh-keygen", "ip", "systemctl"} {

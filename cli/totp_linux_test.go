@@ -22,6 +22,7 @@ const insideTOTP = "FETTLE_TEST_TOTP"
 // TestTOTP runs the verbs as root does, on a host of its own: mount, network
 // and process namespaces with their own /etc, /home, /run and sshd.
 func TestTOTP(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if os.Getenv(insideTOTP) == "" {
 		means.Root(t)
 		for _, tool := range []string{"sshd", "oathtool", "zstd", "service", "getent", "strace"} {
@@ -71,7 +72,7 @@ func (w *totpWorld) enrol(t *testing.T) {
 	if lines := strings.Split(string(b), "\n"); lines[0] != first || len(lines) != 10 || !strings.Contains(string(b), "\n\" TOTP_AUTH\n") {
 		t.Errorf("%d lines", len(lines))
 	}
-	w.refused(t, 2, "is there already", "", "totp", "enrol", "alice")
+	w.refused(t, 2, "already exists", "", "totp", "enrol", "alice")
 	if second := w.learn(t, w.must(t, true, "", "totp", "enrol", "alice", "--replace", "--no-qr")); second == first {
 		t.Error("the same secret twice")
 	}
@@ -170,7 +171,7 @@ func (w *totpWorld) verify(t *testing.T) {
 	}{
 		{0, 0, "It would be taken"},
 		{30 * time.Second, 0, "ahead of this host's"},
-		{-10 * time.Minute, 3, "behind this host's; the module takes 30 s before to 30 s after"},
+		{-10 * time.Minute, 3, "is slower than this host's; the module takes 30 s before to 30 s after"},
 		{11 * time.Hour, 3, "ahead of this host's"},
 		{48 * time.Hour, 3, "it is no code of alice's secret within 12h30m0s of now"},
 	} {

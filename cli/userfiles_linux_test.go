@@ -69,6 +69,7 @@ echo THE END
 // and no capture that root makes holds a secret of root's, of another user's,
 // or of one-time codes; nor a line that failed to parse.
 func TestUsersFilesGiveNothingAway(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Root(t)
 	for _, tool := range []string{"unshare", "mount", "zstd", "chown"} {
 		means.Tool(t, tool)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/internal/means"
 	"fettle/traps"
 	"fettle/why"
 )
@@ -80,23 +81,51 @@ func (n *tally) percents() [4]float64 {
 	return [4]float64{of(n.first, n.known), of(n.three, n.known), of(n.wrong, n.known), of(n.told, n.foreign)}
 }
 
+// newer are the traps that came after the judging texts were labelled. Nobody may look which
+// of those texts speak of them, so a text is judged by what is said of the other traps.
+var newer = []string{
+	"ssh-rsa-refused", "wait-online-stuck", "docker-past-ufw", "removeipc-database", "zfs-hostid-not-in-initramfs",
+	"resolved-dnssec-fails", "thin-pool-full", "btrfs-metadata-full", "database-files-limit", "initramfs-volume-gone",
+	"sshd-first-value-wins", "fail2ban-no-log", "fail2ban-blind-to-sessions", "logrotate-file-ignored",
+	"apt-no-security-suite", "apt-release-pinned-past-security", "nfs-export-space", "btrfs-device-errors",
+	"postgresql-archiving-stuck",
+	"apt-keys-not-trusted", "apt-method-gone", "bind-transfer-denied", "container-without-restart", "crypttab-not-unlocked",
+	"dkms-module-missing", "git-daemon-sysvinit-gone", "i386-without-kernel", "ifupdown-hooks-not-run", "lighttpd-tls13-only",
+	"listener-of-session", "local-modules-left-behind", "mariadb-not-clean", "multipath-boot-changed", "pam-environment-not-read",
+	"postfix-instances-not-started", "postgresql-cluster-stays", "puppet-legacy-facts", "python-venv-left-behind",
+	"rsyslog-sandboxed", "samba-ad-dc-split", "samba-vfs-module-split", "ssh-closed-during-upgrade", "sshd-dsa-host-key",
+	"units-wait-for-each-other", "upgrade-space-short", "usr-not-merged",
+}
+
 // TestStrangers holds what why says of strangers' texts to the figures reached.
 // Of the texts that judge it prints nothing else: whoever reads its failures one
 // by one, and mends them, has nothing left to judge by. FETTLE_WHY_MISSES=1 lists
 // those of the texts to tune with.
 func TestStrangers(t *testing.T) {
+	means.Short(t, "takes seconds")
 	x, err := why.New(traps.All())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tuning, judged, daily tally
+	unjudged, asked := 0, 0
 	for _, s := range strangers(t) {
 		ranked, err := x.Rank(strings.NewReader(s.text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		matches, near := why.Told(ranked)
+		if len(matches) > 0 && strings.HasSuffix(matches[0].Symptom, "?") && !slices.Contains(s.want, matches[0].Trap) {
+			asked++
+		}
 		said, close := ids(matches), ids(near)
+		if strings.HasPrefix(s.id, judging) {
+			if len(said) > 0 && slices.Contains(newer, said[0]) {
+				unjudged++
+			}
+			matches, near = why.Told(slices.DeleteFunc(ranked, func(m why.Match) bool { return slices.Contains(newer, m.Trap) }))
+			said, close = ids(matches), ids(near)
+		}
 		if strings.HasPrefix(s.id, ordinary) {
 			daily.add(s, said, close)
 		}
@@ -109,6 +138,10 @@ func TestStrangers(t *testing.T) {
 		if tuning.first+tuning.told == right && os.Getenv("FETTLE_WHY_MISSES") != "" {
 			t.Logf("%s, want %s: %.150q: %s; near %s", s.id, s.want[0], s.text, said, close)
 		}
+	}
+	t.Logf("of the texts that judge %d name a trap first that came after their labels", unjudged)
+	if asked > 3 {
+		t.Errorf("of %d texts a complaint about something else is taken for a question that an article answers", asked)
 	}
 	for _, set := range []struct {
 		name  string

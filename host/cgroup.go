@@ -66,7 +66,7 @@ func cgroupPaths(text string) []cgroupPath {
 }
 
 // cutHierarchy cuts a line of ps before the next hierarchy's number: commas
-// also stand between controllers.
+// also are between controllers.
 func cutHierarchy(line string) (one, rest string) {
 	for i := 0; i < len(line); i++ {
 		if line[i] != ',' {

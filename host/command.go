@@ -125,6 +125,16 @@ var Commands = with(validators, map[string]CommandSpec{
 		Limit: 10 * time.Second, MaxOutput: 1 << 20,
 		Write: []string{"/dev/ipmi0", "/dev/ipmi/0", "/dev/ipmidev/0"}, // questions are ioctls of it
 	},
+	"apt-get": {
+		Paths: []string{"/usr/bin/apt-get"},
+		// What it would install, from the lists that are there: no locks, no caches (before/update).
+		Allow: func(args []string) bool {
+			return slices.Equal(args, []string{"-s", "-q", "-o", "Debug::NoLocking=true", "-o", "Dir::Cache::pkgcache=", "-o",
+				"Dir::Cache::srcpkgcache=", "dist-upgrade"})
+		},
+		Limit: 30 * time.Second, MaxOutput: 8 << 20,
+		Write: []string{"/tmp"}, // it parts signed lists from their signatures there (apt 2.6.1, apt-pkg/contrib/gpgv.cc)
+	},
 	"rpm": {
 		Paths: []string{"/usr/bin/rpm", "/bin/rpm"},
 		Allow: func(args []string) bool {

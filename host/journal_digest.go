@@ -121,7 +121,7 @@ func (l *Log) frequent(n int) {
 	l.Messages = l.Messages[:min(n, len(l.Messages))]
 }
 
-// complaints are parts of words of which one stands in every line of the
+// complaints are parts of words of which one is in every line of the
 // kernel that speaks of trouble. Of a healthy boot few lines have one.
 var complaints = []string{
 	"error",

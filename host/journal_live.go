@@ -234,7 +234,7 @@ func DmesgLog(text string, t LogText) Log {
 
 // JournalLine reads one line of journalctl -o json (systemd's "Journal JSON
 // Format"): a field is a string, null where it is longer than 4096 bytes, an
-// array of bytes where it is no text, or a list of these where it stands more
+// array of bytes where it is no text, or a list of these where it is more
 // than once.
 func JournalLine(b []byte) (LogLine, bool) {
 	l, _, ok := journalEntry(b)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// LogText reads a log as text: what journalctl prints unless told otherwise,
+// LogText reads a log as text: what journalctl prints by default,
 // the files of syslog, RFC 3339 stamps as newer rsyslogs write them, and
 // dmesg with seconds since boot. now is about when it was written: it gives
 // the year that stamps lack. Lines before the last "-- Boot ... --" or
@@ -134,7 +134,7 @@ func sinceBoot(stamp string) (time.Duration, bool) {
 }
 
 // TextJournal is the digest of a whole log as text. Who manages units, and
-// what the kernel says, is told apart by the name before each line. atBoot
+// what the kernel says, is distinguished by the name before each line. atBoot
 // tells that the text begins with this boot.
 func TextJournal(source, text string, t LogText, atBoot bool) Journal {
 	var kernel, manager, recent Digest

@@ -107,6 +107,10 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 		return readRoutes6(ctx)
 	case TableRoutes4:
 		return readRoutes4(ctx)
+	case TableRules:
+		return readRules(ctx)
+	case TableNeighbours:
+		return readNeighbours(ctx)
 	case TableProcesses:
 		return readProcesses(ctx)
 	case TableOpenFiles:

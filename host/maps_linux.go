@@ -129,7 +129,7 @@ func (w *scanner) readMaps(fd int) {
 			rest = after
 		}
 		have = copy(w.text, rest)
-		if have == len(w.text) { // one line fills the buffer: its path is not to be had
+		if have == len(w.text) { // one line fills the buffer: its path is not available
 			w.refused = true
 			return
 		}

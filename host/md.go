@@ -2,7 +2,7 @@ package host
 
 import "context"
 
-// TableMD is a []MDMember: what stands on every member of every running MD
+// TableMD is a []MDMember: what is on every member of every running MD
 // array. Read it with Host.MDMembers.
 const TableMD Table = "md"
 

@@ -76,7 +76,7 @@ func (m *mountTable) of(name string) (mount, bool) {
 }
 
 // touchable refuses a path on a network file system. The one that holds the
-// host's own root is touched all the same: a diskless machine lives on it, and
+// host's own root is touched nevertheless: a diskless machine lives on it, and
 // who names a root folder there wants it read.
 func (m *mountTable) touchable(name string) error {
 	if m.load(); !m.remote {

@@ -17,7 +17,7 @@ import (
 )
 
 // readOpenFiles looks through /proc/PID/fd, /proc/PID/exe and the executable
-// mappings of every process it may look into, several processes at once. It
+// mappings of every process it may look into, several processes concurrently. It
 // keeps only hits (see TableOpenFiles).
 func readOpenFiles(ctx context.Context, m *mountTable) ([]byte, error) {
 	res, err := scanOpenFiles(ctx, m)

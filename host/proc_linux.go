@@ -41,7 +41,7 @@ func hidden(pids []int) bool {
 }
 
 // readAt reads a small file of /proc relative to a folder's descriptor into
-// buf; nil when it is not to be had, most often because the process has gone.
+// buf; nil when it is not available, most often because the process has gone.
 func readAt(dirfd int, name string, buf []byte) []byte {
 	fd, err := retry(func() (int, error) { return unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 type rightsKey struct{}
 
 // As returns a context in which files are read with the rights of a user: of
-// names that stand in a user's own file, such as an Include of ~/.ssh/config.
+// names that are in a user's own file, such as an Include of ~/.ssh/config.
 // Paths through a user's folders and links are read so without being told.
 func As(ctx context.Context, uid uint32) context.Context {
 	return context.WithValue(ctx, rightsKey{}, uid)

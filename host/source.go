@@ -21,7 +21,7 @@ const (
 // so that whoever asks can tell "absent" from "could not look".
 //
 // Implementations: Live, Root (this package), and those of host/capture and
-// host/sosreport. All methods may be called at once.
+// host/sosreport. All methods may be called concurrently.
 type Source interface {
 	Kind() Kind
 	// Name is what messages call the host: its host name, or the path it is read from.
@@ -85,6 +85,10 @@ const (
 	TableRoutes6 Table = "routes6"
 	// TableRoutes4 is what `ip -j -4 route show table all` prints. Read it with Host.Routes4.
 	TableRoutes4 Table = "routes4"
+	// TableRules is a []PolicyRule: the rules that choose a table of routes. Read it with Host.Rules.
+	TableRules Table = "rules"
+	// TableNeighbours is a []Neighbour: those that do not expire. Read it with Host.Neighbours.
+	TableNeighbours Table = "neighbours"
 	// TableProcesses is a []Process, without open files. Read it with Host.Processes.
 	TableProcesses Table = "processes"
 	// TableOpenFiles is an OpenFiles: regular files that processes hold open

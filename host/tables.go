@@ -51,7 +51,7 @@ type Addr struct {
 	PrefixLen int    `json:"prefixlen"`
 	Scope     string `json:"scope"`                         // global, link, host
 	Dynamic   bool   `json:"dynamic,omitempty"`             // has a lifetime: SLAAC or DHCP
-	Valid     int64  `json:"valid_life_time,omitempty"`     // s; 4294967295 is for ever
+	Valid     int64  `json:"valid_life_time,omitempty"`     // s; 4294967295 is forever
 	Preferred int64  `json:"preferred_life_time,omitempty"` // s
 }
 
@@ -184,6 +184,36 @@ func (h *Host) Routes6(ctx context.Context) ([]Route, error) {
 // Routes4 lists the IPv4 routes of all tables.
 func (h *Host) Routes4(ctx context.Context) ([]Route, error) {
 	return readTable[[]Route](ctx, h, TableRoutes4)
+}
+
+// PolicyRule is a rule that chooses a table of routes (ip-rule(8)).
+type PolicyRule struct {
+	Family   string `json:"family"` // inet, inet6
+	Priority int    `json:"priority"`
+	Src      string `json:"src"` // a prefix, or all
+	Dst      string `json:"dst"`
+	Mark     string `json:"fwmark,omitempty"` // hexadecimal
+	Iif      string `json:"iif,omitempty"`
+	Oif      string `json:"oif,omitempty"`
+	Table    string `json:"table"`
+	Protocol string `json:"protocol"` // who made it: kernel; unspec or boot: ip(8), among others
+}
+
+// Rules lists the policy rules of IPv4 and IPv6.
+func (h *Host) Rules(ctx context.Context) ([]PolicyRule, error) {
+	return readTable[[]PolicyRule](ctx, h, TableRules)
+}
+
+// Neighbour is an entry of the neighbour table that does not expire (ip-neighbour(8), nud permanent).
+type Neighbour struct {
+	Dst    string `json:"dst"`
+	Dev    string `json:"dev"`
+	LLAddr string `json:"lladdr"`
+}
+
+// Neighbours lists the permanent neighbours.
+func (h *Host) Neighbours(ctx context.Context) ([]Neighbour, error) {
+	return readTable[[]Neighbour](ctx, h, TableNeighbours)
 }
 
 // Processes lists what runs.

@@ -11,9 +11,11 @@ import (
 )
 
 // PlayAll plays jobs side by side, as many as cores and free memory allow,
-// and calls each (never twice at once) as they end. Machines wait for timers and
-// daemons a third of their time: there are three for two cores.
+// and calls each (never concurrently) as they end. Machines wait for timers and
+// daemons a third of their time: there are three for two cores. Spoilt plans are tried in
+// the machine of their story.
 func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) {
+	jobs = together(jobs)
 	if parallel <= 0 {
 		parallel = (3*runtime.NumCPU() + 1) / 2
 	}
@@ -32,9 +34,11 @@ func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) 
 		go func() {
 			defer wg.Done()
 			for j := range queue {
-				o := j.play(ctx)
+				parts := j.play(ctx).parts()
 				mu.Lock()
-				each(o)
+				for _, o := range parts {
+					each(o)
+				}
 				mu.Unlock()
 			}
 		}()
@@ -44,7 +48,9 @@ func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) 
 		case queue <- j:
 		case <-ctx.Done():
 			mu.Lock()
-			each(Outcome{Job: j, Err: ctx.Err()})
+			for _, o := range (Outcome{Job: j, Err: ctx.Err()}).parts() {
+				each(o)
+			}
 			mu.Unlock()
 		}
 	}
@@ -74,8 +80,8 @@ func (j *Job) play(ctx context.Context) Outcome {
 	if j.Experiment != nil {
 		o.Verdict, o.Err = PlayExperiment(ctx, j.Trap, *j.Experiment, j.Options)
 	} else {
-		o.Verdict, o.Err = play(ctx, Orders{Trap: j.Trap, Scenario: j.Scenario, Sabotage: j.Sabotage}, j.Scenario.Name, j.Scenario.Needs,
-			j.Options)
+		o.Verdict, o.Err = play(ctx, Orders{Trap: j.Trap, Scenario: j.Scenario, Sabotage: j.Sabotage, Spoilt: j.Spoilt},
+			j.Scenario.Name, j.Scenario.Needs, j.Options)
 	}
 	if j.Sabotage != "" {
 		o.Verdict.turn(j.Sabotage)

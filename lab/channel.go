@@ -13,7 +13,7 @@ import (
 
 // The guest talks over a serial line of its own, which the kernel's console
 // does not share. A frame is one line, "@LENGTH CRC BASE64": a line that was
-// mangled all the same is noticed and not believed.
+// mangled nevertheless is noticed and not believed.
 
 func writeFrame(w io.Writer, m message) error {
 	b, err := json.Marshal(m)

@@ -27,7 +27,7 @@ func Checked(trap string, want map[string]string) Act {
 // Nothing is what Checked wants of a check that finds nothing, and looked everywhere.
 var Nothing = map[string]string{}
 
-// Mended is fettle fix with these arguments, which must say that it mended.
+// Mended is fettle fix with these arguments, which must say that it fixed the finding.
 func Mended(args ...string) Act {
 	return Act{Expect: &Expect{Run: append(append([]string{"fettle", "fix"}, args...), "--format", "json"), Result: "mended"}}
 }

@@ -32,7 +32,7 @@ type Table struct {
 }
 
 // Bench is what an experiment has in the guest: commands, and the table that
-// goes to the host. Rows go at once, so a machine that dies has told what it knew.
+// goes to the host. Rows go immediately, so a machine that dies has told what it knew.
 type Bench struct {
 	Teller *Teller
 	// Exec runs a command of the guest to its end; "fettle" is fettle.

@@ -13,7 +13,76 @@ type Job struct {
 	// Sabotage is the name of a plan that was spoilt on purpose: with it the
 	// scenario must fail, and that is what is proved.
 	Sabotage string
-	Options  Options
+	// Alone: the spoilt plan wants a machine of its own.
+	Alone bool
+	// Spoilt are further names of such plans, tried in the machine of the story when that has
+	// come back into the trap: see together.
+	Spoilt  []string
+	Options Options
+}
+
+// together has spoilt plans tried in the machine of their story, where the story is among
+// the jobs: a machine is booted once for all of them.
+func together(jobs []Job) []Job {
+	stories := map[string]bool{}
+	for _, j := range jobs {
+		if j.Experiment == nil && j.Sabotage == "" && !j.Scenario.UndoKeeps && j.Options.Shell == "" {
+			stories[j.Name()] = true
+		}
+	}
+	spoilt := map[string][]string{}
+	out := slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool {
+		story := join(j.Trap, j.Scenario.Name)
+		if j.Sabotage == "" || j.Alone || !stories[story] {
+			return false
+		}
+		spoilt[story] = append(spoilt[story], j.Sabotage)
+		return true
+	})
+	for i := range out {
+		if out[i].Sabotage == "" {
+			out[i].Spoilt = spoilt[out[i].Name()]
+		}
+	}
+	return out
+}
+
+// parts are the outcome of a story and those of the spoilt plans that were tried with it.
+func (o Outcome) parts() []Outcome {
+	if len(o.Job.Spoilt) == 0 {
+		return []Outcome{o}
+	}
+	names := o.Job.Spoilt
+	o.Job.Spoilt = nil
+	var tried []Stage
+	o.Verdict.Stages = slices.DeleteFunc(o.Verdict.Stages, func(s Stage) bool {
+		_, of := strings.CutPrefix(s.Name, SpoiltPrefix)
+		if of {
+			tried = append(tried, s)
+			o.Verdict.Took -= s.Took
+		}
+		return of
+	})
+	out := []Outcome{o}
+	for _, name := range names {
+		one := Outcome{Job: o.Job, Err: o.Err, Verdict: o.Verdict}
+		v := &one.Verdict
+		one.Job.Sabotage, one.Job.Scenario.About = name, SabotageAbout
+		v.Scenario, v.OK, v.Stages, v.Took = one.Job.short(), false, nil, 0
+		if v.Why == "" {
+			v.Why = "it was not tried: a plan before it left the machine in pieces"
+		}
+		for _, s := range tried {
+			if s.Name == SpoiltPrefix+name {
+				v.OK, v.Why, v.Took, v.Stages = s.OK, "", s.Took, []Stage{s}
+				if !s.OK {
+					v.Why = s.Said
+				}
+			}
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // Outcome of a job: a verdict, or why the machine could not be built.

@@ -24,7 +24,7 @@ type Scenario struct {
 	// UndoKeeps: undoing cannot bring the trap back (a restarted daemon does
 	// not reopen what it had deleted).
 	UndoKeeps bool
-	// Vanishes: once the subject is mended the check does not speak of it any more,
+	// Vanishes: once the subject is fixed the check does not speak of it any more,
 	// instead of calling it clear; the plan says so too.
 	Vanishes bool
 	// CheckArgs are further arguments of fettle check ("--sample", "2s").
@@ -34,15 +34,28 @@ type Scenario struct {
 	// Probes are commands whose first line of output is shown before the fix,
 	// after it, and after the undo.
 	Probes []Probe
-	// Files is what files hold once the trap is mended, whole: what a plan does to
-	// the lines that are not its own is seen here alone.
+	// Files is what each file holds that the fix has changed, whole, or NoFile: what a
+	// plan does to the lines that are not its own is seen here alone.
 	Files map[string]string `json:",omitempty"`
+	// Sets are findings of other traps that the fix brings about, as its plan says:
+	// "raid-degraded:md0".
+	Sets []string `json:",omitempty"`
+	// Harmless are slips of the plan (see lab/sabotage) that nobody could notice here,
+	// each with the reason.
+	Harmless map[string]string `json:",omitempty"`
 	// Confirm is how somebody confirms the change once it is clear, from a login
 	// of its own; for remedies that could cut the admin off.
 	Confirm []string `json:",omitempty"`
 	// Long scenarios run in make lab-long only.
 	Long bool
 }
+
+// What Scenario.Files says of a file that the fix deletes, and of one whose content
+// a probe judges: it is too large, or differs from run to run. "/srv/tftp/" is all below.
+const (
+	NoFile     = "\x00 is not there"
+	AnyContent = "\x00 is judged by a probe"
+)
 
 // Needs is what a scenario's machine must have.
 type Needs struct {
@@ -83,6 +96,8 @@ type Act struct {
 	// MayEnd: what is started may end while the story goes on.
 	MayEnd bool  `json:"may_end,omitempty"`
 	Write  *File `json:"write,omitempty"`
+	// Holds is a file that must hold exactly this.
+	Holds *File `json:"holds,omitempty"`
 	// Until runs a command again and again until it exits 0, at most 20 s.
 	Until []string `json:"until,omitempty"`
 	// HoldDeleted makes a file of this many bytes, keeps it open in a process
@@ -105,7 +120,7 @@ type Step struct {
 type Expect struct {
 	Run    []string `json:"run"`
 	Status int      `json:"status,omitempty"` // -1: killed by a signal
-	Has    string   `json:"has,omitempty"`    // stands in what it printed
+	Has    string   `json:"has,omitempty"`    // is in what it printed
 	Lacks  string   `json:"lacks,omitempty"`  // does not
 	// Outcomes is what a JSON report must say of which subject, Result what came of a
 	// fix: see Checked and Mended.
@@ -156,7 +171,7 @@ type Probe struct {
 
 // Stage is one step of a scenario's story, as the guest tells it.
 type Stage struct {
-	Name   string            `json:"name"` // prepare, check, fix, recheck, files, confirm, others, undo, as-before, after-undo
+	Name   string            `json:"name"` // prepare, check, fix, recheck, confirm, files, others, undo, as-before, after-undo, slips, slip
 	OK     bool              `json:"ok"`
 	Said   string            `json:"said,omitempty"`   // what was found, or why it failed; what a command printed
 	Status int               `json:"status,omitempty"` // of a command

@@ -257,7 +257,7 @@ func (t *tail) lastWords(n int) string {
 }
 
 // ProbeKVM boots the kernel under KVM and tells whether it answered in time. /dev/kvm
-// may exist and hang all the same.
+// may exist and hang nevertheless.
 func ProbeKVM(ctx context.Context, opt Options) bool {
 	f, err := os.OpenFile("/dev/kvm", os.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -31,9 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	code := m.Run()
-	labtest.Cleanup()
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // sleeper tells of one stage and then never ends.
@@ -49,6 +47,7 @@ func play(t *testing.T, s lab.Scenario) lab.Verdict {
 }
 
 func TestBrokenScenarioIsNamed(t *testing.T) {
+	means.Short(t, "takes seconds")
 	v := play(t, lab.Scenario{Name: "broken", Prepare: []lab.Act{{Run: []string{"ip", "link", "set", "nosuch", "up"}}}})
 	if v.OK || !strings.Contains(v.Why, `ip link set nosuch up: exit status 1: Cannot find device "nosuch"`) {
 		t.Errorf("verdict: %+v", v)
@@ -56,6 +55,7 @@ func TestBrokenScenarioIsNamed(t *testing.T) {
 }
 
 func TestPanicIsNamed(t *testing.T) {
+	means.Short(t, "takes seconds")
 	v := play(t, lab.Scenario{Name: "panic", Prepare: []lab.Act{{Write: &lab.File{Path: "/proc/sysrq-trigger", Content: "c"}}}})
 	if v.OK || !strings.Contains(v.Why, "panicked") || !strings.Contains(v.Console, "sysrq") {
 		t.Errorf("verdict: %+v", v)
@@ -63,6 +63,7 @@ func TestPanicIsNamed(t *testing.T) {
 }
 
 func TestHangIsCutOff(t *testing.T) {
+	means.Short(t, "takes seconds")
 	s := sleeper
 	// The boot is within the limit, and takes long on a busy machine.
 	for limit := 8 * time.Second; ; limit *= 2 {
@@ -85,6 +86,7 @@ func TestHangIsCutOff(t *testing.T) {
 }
 
 func TestOutOfMemoryIsNamed(t *testing.T) {
+	means.Short(t, "takes seconds")
 	v := play(t, lab.Scenario{Name: "oom", Needs: lab.Needs{MemMiB: 288, Tools: []string{"dd", "mount"}},
 		Prepare: []lab.Act{{Write: &lab.File{Path: "/proc/sys/vm/panic_on_oom", Content: "1"}},
 			{Write: &lab.File{Path: "/fill/x"}}, {Run: []string{"mount", "-t", "ramfs", "ramfs", "/fill"}},

@@ -20,6 +20,8 @@ type Options struct {
 	OnStage func(Stage)
 	// Shell opens a shell on the terminal, see Orders.Shell; there is no time limit then.
 	Shell string
+	// Slips are those of the plan that have their turn; all of them where it is zero.
+	Slips SlipTurn
 
 	devices []string // what the scenario's needs say
 	client  *Client  // likewise

@@ -17,8 +17,8 @@ import (
 // defaultMemMiB holds fettle, a few tools and the scenario's own files.
 const defaultMemMiB = 320
 
-// defaultLimit is how long a scenario may take, boot included.
-const defaultLimit = 2 * time.Minute
+// defaultLimit is how long a scenario may take, boot and slips included.
+const defaultLimit = 5 * time.Minute
 
 // Play boots a throwaway machine and plays one scenario of a trap on it. The
 // verdict says how it went, also when the machine died; the error is for a
@@ -63,7 +63,7 @@ func play(ctx context.Context, o Orders, name string, needs Needs, opt Options) 
 	}
 	emulated := opt.Kernel.Engine == "qemu" && !opt.KVM
 	for v.Retries = 0; ; v.Retries++ {
-		err := v.live(ctx, needs.limit(opt), img, mem, opt)
+		err := v.live(ctx, needs.limit(opt)+time.Duration(len(o.Spoilt))*spoiltLimit, img, mem, opt)
 		v.Took = time.Since(start)
 		if err != nil || v.Kernel != "" || !emulated || opt.Shell != "" || v.Retries == bootRetries {
 			return v, err
@@ -76,6 +76,9 @@ func play(ctx context.Context, o Orders, name string, needs Needs, opt Options) 
 // hung before its init, which has then shown nothing of the scenario. qemu
 // 7.2's TCG now and then breaks Linux 6.12 while it boots.
 const bootRetries = 2
+
+// spoiltLimit is what each spoilt plan may take of a machine's time besides.
+const spoiltLimit = time.Minute
 
 // bootLimit is how long a machine may take to its init.
 const bootLimit = 90 * time.Second
@@ -136,7 +139,7 @@ func (v *Verdict) hear(msg message, opt Options) (done bool) {
 	case msg.Stage != nil:
 		stage = msg.Stage
 		v.Stages = append(v.Stages, *stage)
-		if !stage.OK && v.Why == "" {
+		if !stage.OK && v.Why == "" && !strings.HasPrefix(stage.Name, SpoiltPrefix) {
 			v.Why = stage.Name + ": " + stage.Said
 		}
 	case msg.Table != nil:
@@ -277,7 +280,7 @@ func buildImage(o Orders, needs Needs, opt Options) (*os.File, error) {
 		if o.Modules, err = im.modules(opt.Kernel.Modules, needs.Modules, needs.MayModules); err != nil {
 			return err
 		}
-		o.Channel, o.Console, o.Shell = opt.Kernel.channel(), opt.Kernel.console(), opt.Shell
+		o.Channel, o.Console, o.Shell, o.Slips = opt.Kernel.channel(), opt.Kernel.console(), opt.Shell, opt.Slips
 		b, err := json.Marshal(o)
 		if err != nil {
 			return err

@@ -4,12 +4,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"fettle/internal/means"
 	"fettle/lab"
 	"fettle/lab/labtest"
 )
 
 // Machines side by side do not get into each other's way.
 func TestSideBySide(t *testing.T) {
+	means.Short(t, "takes seconds")
 	opt := labtest.Options(t)
 	echo := lab.Scenario{Prepare: []lab.Act{{Write: &lab.File{Path: "/run/x"}}, {Run: []string{"ip", "link", "add", "br0", "type", "bridge"}},
 		{Run: []string{"sleep", "1"}}}, Needs: lab.Needs{Modules: []string{"bridge"}}}

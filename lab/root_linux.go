@@ -9,7 +9,7 @@ import (
 )
 
 // rootTool adds a program that was built with the kernel, under root, with its
-// libraries: those that stand there too first, then the host's.
+// libraries: those that are there too first, then the host's.
 func (im *image) rootTool(root, name string) error {
 	if root == "" {
 		return fmt.Errorf("the kernel has no programs built with it, and %s is needed", name)

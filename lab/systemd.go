@@ -23,7 +23,7 @@ const diskMiB = 96
 // with the machine.
 const diskFile = "/tmp/disk"
 
-// RestartMark stands in the disk's first bytes, which ext4 leaves alone, when
+// RestartMark is in the disk's first bytes, which ext4 leaves alone, when
 // the machine is to be started again once it has ended.
 const RestartMark = "fettle: start me again\n"
 

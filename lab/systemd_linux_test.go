@@ -39,6 +39,7 @@ func kept(last lab.Act) lab.Scenario {
 }
 
 func TestSystemdKeepsItsDiskOverRestarts(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Tool(t, "systemctl")
 	v := play(t, kept(expect(0, "running", "systemctl", "is-system-running", "--wait")))
 	if !v.OK {
@@ -58,6 +59,7 @@ func TestSystemdKeepsItsDiskOverRestarts(t *testing.T) {
 }
 
 func TestFailureAfterRestartIsNamed(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Tool(t, "systemctl")
 	v := play(t, kept(expect(0, "elsewhere", "cat", "/etc/kept")))
 	if v.OK || !strings.Contains(v.Why, `clean: cat /etc/kept: expected to print "elsewhere"`) {
@@ -66,6 +68,7 @@ func TestFailureAfterRestartIsNamed(t *testing.T) {
 }
 
 func TestRestartNeedsSystemd(t *testing.T) {
+	means.Short(t, "takes seconds")
 	v := play(t, lab.Scenario{Name: "restart", Steps: []lab.Step{{Name: "cut", Acts: []lab.Act{{Restart: lab.PowerCut}}}}})
 	if v.OK || !strings.Contains(v.Why, "without systemd") {
 		t.Errorf("verdict: %+v", v)

@@ -73,6 +73,7 @@ func TestAnsibleArguments(t *testing.T) {
 // TestAnsibleCapturePlanted: a file that somebody put where a capture is to be written is not
 // taken for one, to be fetched: a link would lead to any file of root's.
 func TestAnsibleCapturePlanted(t *testing.T) {
+	means.Short(t, "takes seconds")
 	dir := collection(t)
 	for name, plant := range map[string]func(file string) error{
 		"link":   func(file string) error { return os.Symlink("/etc/shadow", file) },

@@ -36,7 +36,8 @@ func golden(t *testing.T, format string) []byte {
 
 func TestPrometheusRules(t *testing.T) {
 	promtool := means.Tool(t, "promtool")
-	for _, args := range [][]string{{"check", "rules", "fettle.rules.yml"}, {"test", "rules", "fettle.rules.test.yml"}} {
+	for _, args := range [][]string{{"check", "rules", "fettle.rules.yml"}, {"test", "rules", "fettle.rules.test.yml"},
+		{"check", "rules", "fettle-hub.rules.yml"}, {"test", "rules", "fettle-hub.rules.test.yml"}} {
 		cmd := exec.Command(promtool, args...)
 		cmd.Dir = "engines/prometheus"
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -48,6 +49,7 @@ func TestPrometheusRules(t *testing.T) {
 // TestDashboard has a real Prometheus scrape what fettle writes, and asks it
 // each query of the dashboard; the rules must alert.
 func TestDashboard(t *testing.T) {
+	means.Short(t, "takes seconds")
 	daemon := means.Tool(t, "prometheus")
 	page := regexp.MustCompile(`(?m)^fettle_run_timestamp_seconds .*$`).
 		ReplaceAll(golden(t, "prometheus"), fmt.Appendf(nil, "fettle_run_timestamp_seconds %d", time.Now().Add(-48*time.Hour).Unix()))

@@ -8,7 +8,7 @@ import (
 )
 
 // Counts tells outcomes apart, one for each subject. Found counts findings
-// that count; those that were accepted or known already stand beside it.
+// that count; those that were accepted or known already are beside it.
 type Counts struct {
 	Found         int `json:"found"`
 	Clear         int `json:"clear"`
@@ -17,7 +17,7 @@ type Counts struct {
 	Accepted      int `json:"accepted"`
 	Known         int `json:"known"`
 	Below         int `json:"below"` // check --severity
-	// Resolved counts what an earlier run of check --new showed and is there no more.
+	// Resolved counts what an earlier run of check --new showed and is no longer there.
 	Resolved int `json:"resolved"`
 	// Severities splits Found.
 	Severities struct {

@@ -52,11 +52,24 @@ func (t *text) found(b *strings.Builder, o *trap.Outcome) {
 	if a := o.Accepted; a != nil && a.Lapsed != "" {
 		t.line(b, "was accepted ("+ui.Visible(a.Reason)+"); back because "+ui.Visible(a.Lapsed))
 	}
+	if s := onHub(o); s != "" {
+		t.line(b, s)
+	}
 	if o.ByHand != "" {
 		t.line(b, "by hand: "+ui.Visible(o.ByHand))
 	}
 	// Never broken in two: it is there to be copied.
 	b.WriteString(indent + next(&t.meta, o) + Command(o) + "\n")
+}
+
+// onHub says that a finding that counts is accepted on the hub; empty where it is not.
+func onHub(o *trap.Outcome) string {
+	if o.OnHub == nil || o.Hidden() {
+		return ""
+	}
+	on := *o.OnHub
+	on.Hub = true
+	return ui.Visible(on.Whose() + ": " + on.Reason)
 }
 
 func (t *text) hidden(b *strings.Builder, o *trap.Outcome) {
@@ -67,14 +80,7 @@ func (t *text) hidden(b *strings.Builder, o *trap.Outcome) {
 	t.head(b, ui.Faint, label, o)
 	t.line(b, severityName(o.Severity)+": "+ui.Visible(o.Summary))
 	if a := o.Accepted; a != nil && a.Lapsed == "" {
-		s := "accepted"
-		if a.By != "" {
-			s += " by " + a.By
-		}
-		if a.Until != "" {
-			s += " until " + a.Until
-		}
-		t.line(b, ui.Visible(s+": "+a.Reason))
+		t.line(b, ui.Visible(a.Whose()+": "+a.Reason))
 	}
 }
 

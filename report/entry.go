@@ -20,7 +20,7 @@ type entry struct {
 // they share an entry.
 const maxCauses = 3
 
-// entries groups the findings that count, the gravest first.
+// entries groups the findings that count, the most severe first.
 func entries(results []trap.Result) []entry {
 	var out []entry
 	for _, r := range results {

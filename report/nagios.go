@@ -34,7 +34,7 @@ type NagiosLine struct {
 	Of     string // what the counts are of, unless it is one host
 	Counts Counts
 	FailOn trap.Severity
-	Names  []string // gravest first; those that do not fit are counted
+	Names  []string // most severe first; those that do not fit are counted
 	Perf   string   // performance data beside the counts
 	Took   time.Duration
 }
@@ -74,7 +74,7 @@ func (n NagiosLine) Write(w io.Writer) error {
 	return err
 }
 
-// names lists the gravest first, then what is not known.
+// names lists the most severe first, then what is not known.
 func (n *nagios) names() []string {
 	var out []string
 	for _, o := range outcomesWorstFirst(worstFirst(n.results)) {

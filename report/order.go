@@ -8,8 +8,8 @@ import (
 	"fettle/internal/sorted"
 )
 
-// rank is where an outcome stands in a report: findings that count, the
-// gravest first, then those that do not, then what is not known, then the rest.
+// rank is where an outcome is in a report: findings that count, the
+// most severe first, then those that do not, then what is not known, then the rest.
 func rank(o *trap.Outcome) int {
 	switch {
 	case o.Status == trap.Found && !o.Hidden():

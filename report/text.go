@@ -162,6 +162,9 @@ func (t *text) entry(e *entry) string {
 	if a := first.Accepted; a != nil && a.Lapsed != "" {
 		s += t.wrapped("was accepted ("+ui.Visible(a.Reason)+"); back because "+ui.Visible(a.Lapsed), indent, further)
 	}
+	if on := onHub(first); on != "" {
+		s += t.wrapped(on, indent, further)
+	}
 	return s + t.act(e)
 }
 
@@ -234,7 +237,7 @@ func (t *text) named(rest []entry) string {
 	return s
 }
 
-// resolved tells what an earlier run showed and is there no more.
+// resolved tells what an earlier run showed and is no longer there.
 func (t *text) resolved(b *strings.Builder) {
 	for _, r := range t.results {
 		for _, was := range r.Resolved {

@@ -84,7 +84,7 @@ func said(o *trap.Outcome) string {
 	return fmt.Sprintf("no reason given (status %s)", o.Status)
 }
 
-// again is hint for all checks at once.
+// again is hint for all checks together.
 func again(m *Meta, o *trap.Outcome) string {
 	return strings.Replace(hint(m, o), "fettle check "+ui.Quote(o.Trap), "fettle check", 1)
 }

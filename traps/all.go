@@ -21,6 +21,7 @@ import (
 	"fettle/traps/ksmscanrate"
 	"fettle/traps/ldaptlsverify"
 	"fettle/traps/listenaddressbyhand"
+	"fettle/traps/listenerofsession"
 	"fettle/traps/logflood"
 	"fettle/traps/mdadmbadblocks"
 	"fettle/traps/mountbyhand"
@@ -83,6 +84,7 @@ func All() []*trap.Trap {
 		&unitcannotstartagain.Trap,
 		&configurationrefused.Trap,
 		&listenaddressbyhand.Trap,
+		&listenerofsession.Trap,
 		&networkbyhand.Trap,
 		&sysctlbyhand.Trap,
 		&mountbyhand.Trap,

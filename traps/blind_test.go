@@ -15,6 +15,7 @@ import (
 	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 	"fettle/traps/rules"
 )
 
@@ -80,6 +81,7 @@ func (b *blindfold) Table(ctx context.Context, t host.Table) ([]byte, error) {
 // host in which a trap is found. What was found must then still be found, or
 // be unknown: clear, or silence, would be a lie.
 func TestNoFindingIsLost(t *testing.T) {
+	means.Short(t, "takes seconds")
 	files, err := filepath.Glob("*/testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden hosts: %v", err)

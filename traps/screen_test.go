@@ -17,6 +17,7 @@ import (
 	"fettle/engine/trap/traptest"
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 	"fettle/report"
 )
 
@@ -144,6 +145,7 @@ func (h hostResults) says(s string) bool {
 // TestOneOrder: every format that is not a stream begins with the worst, and Nagios's
 // line fits into what NRPE carries.
 func TestOneOrder(t *testing.T) {
+	means.Short(t, "takes seconds")
 	severities := []string{"notice", "warning", "critical"}
 	text := regexp.MustCompile(`(?m)^(CRITICAL|WARNING|NOTICE) `)
 	nagios := regexp.MustCompile(`\b(critical|warning|notice) [a-z0-9-]+`)

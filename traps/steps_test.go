@@ -27,7 +27,7 @@ func TestTrapsKindsTouchNoFile(t *testing.T) {
 			t.Errorf("%s keeps items: what does it do to a file's mode, owner, ACL, attributes, time and links?", kind)
 		}
 	}
-	if want := []string{"copy-out", "md-bitmap", "md-readd"}; !slices.Equal(own, want) {
+	if want := []string{"copy-out", "disk-pace", "md-bitmap", "md-readd"}; !slices.Equal(own, want) {
 		t.Errorf("kinds of traps: %v, want %v", own, want)
 	}
 }

@@ -84,7 +84,12 @@ func onlyAsks(tokens []string) bool {
 		!questions[tokens[0]] && (how < 0 || how+1 == len(tokens) || tokens[how+1] != "do" && tokens[how+1] != "to" && tokens[how+1] != "can") {
 		return false
 	}
-	return !complains(tokens) && !slices.ContainsFunc(tokens, func(t string) bool {
+	return !isWrong(tokens)
+}
+
+// isWrong tells whether a text says that something is wrong, or hints at it.
+func isWrong(tokens []string) bool {
+	return complains(tokens) || slices.ContainsFunc(tokens, func(t string) bool {
 		return t == "only" || slices.ContainsFunc(concepts()[t], func(c concept) bool { return complaints[c.name] })
 	})
 }

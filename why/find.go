@@ -205,10 +205,11 @@ func (f *finder) prose(text string) {
 	f.judge(prose, slices.ContainsFunc(w.lines, func(line string) bool { return !f.heard[line] && isSentence(line) }))
 	f.later(prose)
 	f.neighbours(w.lines)
+	f.asked(prose)
 }
 
 // later drops the traps that bite at the next start, where nobody speaks of one, unless
-// their symptom stands there as it is.
+// their symptom is there as it is.
 func (f *finder) later(prose []window) {
 	for _, w := range prose {
 		if slices.ContainsFunc(w.tokens, func(t string) bool { return isA(t, "@boot") }) {

@@ -203,6 +203,7 @@ func TestRubbish(t *testing.T) {
 // TestRandomBytes: random data of many lengths of lines is no text, though words
 // come about in it.
 func TestRandomBytes(t *testing.T) {
+	means.Short(t, "takes seconds")
 	x := testIndex(t)
 	for seed := range byte(4) {
 		if got, err := x.Find(io.LimitReader(rand.NewChaCha8([32]byte{seed}), 8<<20)); err != nil || len(got) != 0 {

@@ -243,7 +243,7 @@ func isProse(words map[string]bool) bool {
 }
 
 // judge weighs a short text as a whole, by what was learned of strangers' words. Only a
-// symptom that stands there as it is may say more.
+// symptom that is there as it is may say more.
 func (f *finder) judge(prose []window, spoken bool) {
 	var lines [][]string
 	var all []string

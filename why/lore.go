@@ -22,10 +22,11 @@ import (
 	"fettle/engine/trap"
 )
 
-// Index is the searchable lore of many traps. It may be used by many at once.
+// Index is the searchable lore of many traps. It may be used concurrently.
 type Index struct {
 	ids      []string
 	symptoms []*symptom
+	asked    []question
 	words    map[string]*word
 	learned  *learned
 	messages *message.Set
@@ -83,6 +84,7 @@ type article struct {
 	*trap.Article
 	id, tags, body []string
 	symptoms       []*symptom // the title first
+	questions      []question
 	messages       []string
 }
 
@@ -90,6 +92,9 @@ func tokenise(tk tokenizer, a *trap.Article) *article {
 	t := &article{Article: a, id: tk.tokens(a.ID), body: tk.tokens(a.Body), tags: tk.tokens(strings.Join(a.Tags, " "))}
 	for _, s := range append([]string{a.Title}, a.Symptoms...) {
 		t.symptoms = append(t.symptoms, newSymptom(s, templateTokens(tk, s)))
+	}
+	for _, q := range a.Questions {
+		t.questions = append(t.questions, newQuestion(tk, q))
 	}
 	for _, m := range a.Messages {
 		if !m.Harmless {
@@ -160,6 +165,10 @@ func (ix *indexer) article(i int, a *article) {
 		ix.add(i, s.seq, weight)
 		weight = symptomWeight
 		ix.x.symptoms = append(ix.x.symptoms, s)
+	}
+	for _, q := range a.questions {
+		q.trap = i
+		ix.x.asked = append(ix.x.asked, q)
 	}
 	ix.add(i, a.messages, symptomWeight)
 	ix.add(i, a.tags, tagWeight)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fettle/engine/message"
+	"fettle/internal/means"
 )
 
 // forms are how logs write a line; each is given who says what.
@@ -101,6 +102,7 @@ func sayer(m message.Message) string {
 // TestEveryMessageAnywhere: what a message says does not depend on what stands beside it,
 // and not on the form of the log.
 func TestEveryMessageAnywhere(t *testing.T) {
+	means.Short(t, "takes seconds")
 	x := testIndex(t)
 	lines := neutral(t)
 	if got := verdict(t, x, strings.Join(lines, "\n")); got != "" {

@@ -9,10 +9,10 @@ package why
 //     BM25 and Beyond", 2009) adds them up, those of the title, symptoms and tags
 //     heavier than the body's. What they are of all that the window says, its share,
 //     counts most.
-//   - Symptoms. One that stands there as it is, placeholders filled, is worth most.
+//   - Symptoms. One that is there as it is, placeholders filled, is worth most.
 //
 // A short text as a whole is judged by what was learned of strangers' words (learned.go);
-// of the above only a symptom that stands there as it is may say more. For a trap that
+// of the above only a symptom that is there as it is may say more. For a trap that
 // nothing was learned of, a new one or a rule of the admin's, a logistic function makes a
 // value from 0 to 1 of each; the best window counts. A question that complains of nothing
 // makes a trap near, no match.
@@ -35,7 +35,7 @@ type score struct {
 	cover   float64 // of the best symptom, how much of its information is here, 0 to 1
 	info    float64 // the information of that part
 	words   int     // how many words that symptom has
-	whole   bool    // the symptom stands there as it is, placeholders filled
+	whole   bool    // the symptom is there as it is, placeholders filled
 	exact   bool    // and next to nothing beside it
 	message bool    // a program's words, or all of a symptom's: it counts in a log too
 	symptom string

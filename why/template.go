@@ -66,7 +66,7 @@ func templateTokens(tk tokenizer, text string) []string {
 	return out
 }
 
-// matches tells whether the whole template stands in line, in order, anywhere.
+// matches tells whether the whole template is in line, in order, anywhere.
 func (s *symptom) matches(line []string) bool {
 	seq := s.seq
 	for len(seq) > 0 && seq[0] == wildcard {

@@ -42,7 +42,7 @@ type comparer struct {
 	out      []Difference
 }
 
-// Compare tells what now lacks of was. What follows from something else is told with it.
+// Compare tells what now lacks of was. What follows from something else is reported with it.
 func Compare(was, now *State) Comparison {
 	c := &comparer{was: was, now: now, out: []Difference{}}
 	out := Comparison{Restarted: was.BootID != now.BootID, NotCompared: map[Area]string{}}

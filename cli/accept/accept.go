@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,7 +109,7 @@ func add(ctx context.Context, a *app.App, o acceptOptions, args []string) error 
 	}
 	for _, f := range found {
 		e := accept.Entry{Trap: f.Trap, Subject: f.Subject, Severity: f.Severity.String(), Summary: f.Summary,
-			Reason: o.reason, Until: until, By: who(), On: time.Now().Format(time.DateOnly)}
+			Reason: o.reason, Until: until, By: app.Whoami(), On: time.Now().Format(time.DateOnly)}
 		if err := acceptError(accept.Add(file, e)); err != nil {
 			return err
 		}
@@ -202,17 +201,6 @@ func lastDay(s string, now time.Time) (string, error) {
 		return "", app.Usagef("--until %s: that day has passed", s)
 	}
 	return s, nil
-}
-
-// who is the admin's name: of whoever called sudo, too.
-func who() string {
-	if s := os.Getenv("SUDO_USER"); s != "" && os.Geteuid() == 0 {
-		return s
-	}
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return ""
 }
 
 func acceptList(a *app.App, o acceptOptions) error {

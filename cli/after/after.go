@@ -37,7 +37,7 @@ func Cmd(a *app.App) *cobra.Command {
 		Long: `Compares this host with the snapshot that fettle before reboot (or fettle
 snapshot) saved before the restart, and tells what did not come back as it was:
 units, listeners, mounts, addresses, routes, firewall rules, sysctls, arrays,
-containers, names. What follows from something else is told with it.
+containers, names. What follows from something else is reported with it.
 
 Without --snapshot it takes the newest one of an earlier start. --snapshot also
 takes a capture that was made before.

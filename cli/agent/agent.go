@@ -30,6 +30,9 @@ const Name = "fettle-agent"
 // have yet.
 const stateDir = "/var/lib/fettle-agent"
 
+// changesDir is where fettle fix keeps what it changed (engine/remedy).
+const changesDir = "/var/lib/fettle"
+
 type program struct {
 	*app.App
 	dir string // --state
@@ -85,7 +88,8 @@ host key that the hub knows.`,
 					return app.Usagef("--host-key: %w", err)
 				}
 			}
-			if name == "" {
+			own := name == ""
+			if own {
 				if name, err = os.Hostname(); err != nil {
 					return app.Failf("this host's name: %w", err)
 				}
@@ -94,14 +98,14 @@ host key that the hub knows.`,
 			if err != nil {
 				return app.Failf("%w", err)
 			}
-			if err := agent.Save(p.dir, name, admitted); err != nil {
+			if err := agent.Save(p.dir, name, own, admitted); err != nil {
 				return app.Failf("%w", err)
 			}
 			fmt.Fprintf(p.Stdout, "joined as %s; start it: systemctl enable --now fettle-agent\n", admitted.Agent)
 			return nil
 		},
 	}
-	c.Flags().StringVar(&name, "name", "", "the host's `NAME` (default: its own)")
+	c.Flags().StringVar(&name, "name", "", "the host's `NAME`, for good (default: its own, also when that changes)")
 	c.Flags().StringVar(&hostKey, "host-key", "/etc/ssh/ssh_host_ed25519_key", "the private ssh host key: a `FILE`")
 	_ = c.MarkFlagFilename("host-key")
 	return c
@@ -128,7 +132,7 @@ func (p *program) runCmd() *cobra.Command {
 		Long: `Checks this host regularly and reports to the hub, until SIGTERM. It runs fettle
 check each time; flags after -- are passed to it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.Dir, c.Args, c.MaxKept = p.dir, args, int64(mib)<<20
+			c.Dir, c.Args, c.MaxKept, c.Changes = p.dir, args, int64(mib)<<20, changesDir
 			if c.Every < time.Minute {
 				return app.Usagef("--every %s: a minute is the least", c.Every)
 			}

@@ -1,10 +1,14 @@
 package app
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"fettle/report/accept"
+	"fettle/report/onhub"
 )
 
 // Acceptances reads what is accepted: from a file, or from the usual ones.
@@ -27,4 +31,14 @@ func (a *App) Acceptances(file string) (*accept.List, error) {
 		a.Warn(fmt.Sprintf("%v; findings accepted there are shown", err))
 	}
 	return l, nil
+}
+
+// HubAcceptances is what operators accept on the hub of this host's agent. Whoever may not
+// read the agent's folder is shown no labels; what cannot be read otherwise is warned of.
+func (a *App) HubAcceptances(dir string) *onhub.List {
+	l, err := onhub.Read(cmp.Or(dir, onhub.Dir))
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
+		a.Warn(fmt.Sprintf("what is accepted on the hub is not shown: %v", err))
+	}
+	return l
 }

@@ -9,7 +9,7 @@ import (
 
 // KeepKSM starts a second fettle that puts KSM's settings back when this one
 // ends, however it ends: it waits for the end of a pipe. Closing the pipe after
-// all was given back leaves it nothing to do.
+// all was restored leaves it nothing to do.
 func KeepKSM() (io.Closer, error) {
 	cmd := exec.Command("/proc/self/exe", "tune", "ksm", "--give-back", "--after-stdin")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no signals of the terminal

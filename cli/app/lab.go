@@ -34,7 +34,7 @@ func InAgent(short string) *cobra.Command {
 func elsewhere(program, use, short string, from int) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short,
-		Long: short + ".\n\nThis is in a program of its own, " + program + ", which stands beside fettle " +
+		Long: short + ".\n\nThis is in a program of its own, " + program + ", which is in the same folder as fettle " +
 			"or on\nPATH; see its --help.",
 		DisableFlagParsing: true,
 		Annotations:        NoRules,

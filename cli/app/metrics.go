@@ -12,7 +12,7 @@ import (
 )
 
 // ServeMetrics serves a page at an address until stop is called. It listens on
-// the loopback alone: what stands there is for this host's own collector.
+// the loopback alone: what is there is for this host's own collector.
 func ServeMetrics(address string, metrics *atomic.Value) (stop func(), err error) {
 	hostname, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(hostname); err != nil || ip == nil || !ip.IsLoopback() {

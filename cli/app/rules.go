@@ -4,17 +4,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
+	"fettle/engine/pack"
 	"fettle/engine/rule"
 	"fettle/engine/trap"
+	"fettle/internal/config"
 )
 
 // RuleSet is what rules of the admin's own add to fettle's traps.
 type RuleSet struct {
 	Dir     string // --traps
-	loaded  []*rule.Rule
+	loaded  []*rule.Frozen
 	refused []rule.Refused
 }
 
@@ -49,9 +52,18 @@ func (a *App) loadRules() error {
 		}
 		dirs = append([]string{abs}, dirs...)
 	}
-	a.Rules.loaded, a.Rules.refused = rule.Load(slices.Compact(dirs), func(id string) bool {
-		return slices.ContainsFunc(a.Traps, func(t *trap.Trap) bool { return t.ID() == id })
-	})
+	taken := map[string]bool{}
+	for _, t := range a.Traps {
+		taken[t.ID()] = true
+	}
+	cache := rule.OpenCache(rule.CacheFile)
+	a.Rules.loaded, a.Rules.refused = rule.Load(slices.Compact(dirs), taken, cache)
+	for _, r := range a.Rules.loaded {
+		taken[r.ID] = true
+	}
+	packed, refused := pack.Host().Rules(taken, packRemedies(), cache)
+	a.Rules.loaded, a.Rules.refused = append(a.Rules.loaded, packed...), append(a.Rules.refused, refused...)
+	cache.Save()
 	for _, r := range a.Rules.refused {
 		a.Warn(r.Error())
 	}
@@ -61,7 +73,20 @@ func (a *App) loadRules() error {
 	return nil
 }
 
-// notLoaded stands in a report for the rules that were not loaded: what they
+// packRemedies tells of a pack whether root turned its remedies on: packs.remedies in
+// fettle.yaml. A configuration that cannot be read turns none on.
+func packRemedies() func(name string) bool {
+	conf := sync.OnceValue(func() *config.Config {
+		c, _, err := config.Default()
+		if err != nil {
+			return &config.Config{}
+		}
+		return c
+	})
+	return func(name string) bool { return slices.Contains(conf().Packs.Remedies, name) }
+}
+
+// notLoaded is in a report for the rules that were not loaded: what they
 // would have found, nobody knows.
 const notLoaded = "rule-not-loaded"
 
@@ -82,7 +107,7 @@ func (a *App) NotLoaded() (*trap.Trap, trap.Result) {
 // have their own.
 func (a *App) ForFleet(traps []*trap.Trap, ids []string) ([]*trap.Trap, error) {
 	own := func(t *trap.Trap) bool {
-		return slices.ContainsFunc(a.Rules.loaded, func(r *rule.Rule) bool { return r.ID == t.ID() })
+		return slices.ContainsFunc(a.Rules.loaded, func(r *rule.Frozen) bool { return r.ID == t.ID() })
 	}
 	for _, t := range traps {
 		if own(t) && slices.Contains(ids, t.ID()) {

@@ -28,9 +28,9 @@ import (
 func Cmd(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "before",
-		Short: "Tell what a restart will break, while it can still be fixed",
+		Short: "Tell what a restart, an update or an upgrade will break, in time",
 	}
-	c.AddCommand(rebootCmd(a))
+	c.AddCommand(rebootCmd(a), upgradeCmd(a), updateCmd(a))
 	return c
 }
 
@@ -100,7 +100,7 @@ Exit status:
 	return c
 }
 
-// looked is what the checks of the next start said.
+// looked is what the checks said.
 type looked struct {
 	meta    report.Meta
 	traps   []*trap.Trap
@@ -119,7 +119,7 @@ func reboot(ctx context.Context, a *app.App, o options) error {
 			return err
 		}
 	}
-	l, err := look(ctx, a, tg, o.limit)
+	l, err := look(ctx, a, tg, o.limit, nextStart(a), "looking at the next start …")
 	if err != nil {
 		return err
 	}
@@ -174,13 +174,15 @@ func watchable(tg run.Target) (string, error) {
 }
 
 // nextStart are the traps that bite then.
-func nextStart(a *app.App) []*trap.Trap {
-	return slices.DeleteFunc(trap.At(a.Traps, trap.NextStart), func(t *trap.Trap) bool { return t.Cost != trap.Instant })
+func nextStart(a *app.App) []*trap.Trap { return instant(a, trap.NextStart) }
+
+func instant(a *app.App, h trap.Horizon) []*trap.Trap {
+	return slices.DeleteFunc(trap.At(a.Traps, h), func(t *trap.Trap) bool { return t.Cost != trap.Instant })
 }
 
-// look runs the checks of the next start.
-func look(ctx context.Context, a *app.App, tg run.Target, limit time.Duration) (*looked, error) {
-	l := &looked{traps: nextStart(a)}
+// look runs checks.
+func look(ctx context.Context, a *app.App, tg run.Target, limit time.Duration, traps []*trap.Trap, says string) (*looked, error) {
+	l := &looked{traps: traps}
 	list := &accept.List{}
 	if tg.Root == "" && tg.From == "" {
 		var err error
@@ -190,7 +192,7 @@ func look(ctx context.Context, a *app.App, tg run.Target, limit time.Duration) (
 	}
 	started := time.Now()
 	progress := ui.NewProgress(a.Stderr)
-	progress.Show("looking at the next start …")
+	progress.Show(says)
 	err := a.Check(ctx, tg, l.traps, trap.Options{Limit: limit}, func(ab run.About) error {
 		l.meta = app.Meta(ab, started)
 		return nil

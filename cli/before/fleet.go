@@ -46,36 +46,18 @@ func rebootFleet(ctx context.Context, a *app.App, o options) error {
 	if o.watch {
 		return app.Usagef("--watch is for this host; on another one: ssh HOST sudo fettle before reboot --watch")
 	}
-	hosts, f, err := o.fleet.Open(ctx, a.Stdin)
+	traps := nextStart(a)
+	d := fleetDocument{Envelope: jsondoc.New("before-reboot-fleet")}
+	err := askHosts(ctx, a, o, traps, func(host string, m *report.Meta, results []trap.Result, failed error) {
+		if failed != nil {
+			d.Hosts = append(d.Hosts, hostVerdict{Host: host, Error: failed.Error()})
+			return
+		}
+		d.Hosts = append(d.Hosts, verdictOf(host, m, traps, results))
+	})
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	traps := nextStart(a)
-	var args []string
-	for _, t := range traps {
-		args = append(args, t.ID())
-	}
-	if o.limit > 0 {
-		args = append(args, "--limit="+o.limit.String())
-	}
-	d := fleetDocument{Envelope: jsondoc.New("before-reboot-fleet")}
-	meta, results := map[string]*report.Meta{}, map[string][]trap.Result{}
-	progress := ui.NewProgress(a.Stderr)
-	f.Check(ctx, hosts, args, func(e ssh.Event) {
-		switch {
-		case e.Err != nil:
-			d.Hosts = append(d.Hosts, hostVerdict{Host: e.Host, Error: e.Err.Error()})
-		case e.Line.Meta != nil:
-			meta[e.Host] = e.Line.Meta
-		case e.Line.Result != nil:
-			results[e.Host] = append(results[e.Host], *e.Line.Result)
-		case e.Line.Type == "end":
-			d.Hosts = append(d.Hosts, verdictOf(e.Host, meta[e.Host], traps, results[e.Host]))
-		}
-		progress.Show(fmt.Sprintf("%d of %d hosts done", len(d.Hosts), len(hosts)))
-	})
-	progress.End()
 	sorted.By(d.Hosts, func(a, b hostVerdict) int {
 		if n := b.rank() - a.rank(); n != 0 {
 			return n
@@ -96,6 +78,46 @@ func rebootFleet(ctx context.Context, a *app.App, o options) error {
 	return app.Exit(app.ExitUnknown, nil)
 }
 
+// askHosts has the traps checked on other hosts, and calls done for each host.
+func askHosts(ctx context.Context, a *app.App, o options, traps []*trap.Trap,
+	done func(host string, m *report.Meta, results []trap.Result, failed error)) error {
+	hosts, f, err := o.fleet.Open(ctx, a.Stdin)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var args []string
+	for _, t := range traps {
+		args = append(args, t.ID())
+	}
+	if o.limit > 0 {
+		args = append(args, "--limit="+o.limit.String())
+	}
+	meta, results := map[string]*report.Meta{}, map[string][]trap.Result{}
+	progress, n := ui.NewProgress(a.Stderr), 0
+	f.Check(ctx, hosts, args, func(e ssh.Event) {
+		switch {
+		case e.Err != nil:
+			n++
+			done(e.Host, nil, nil, e.Err)
+		case e.Line.Meta != nil:
+			meta[e.Host] = e.Line.Meta
+		case e.Line.Result != nil:
+			results[e.Host] = append(results[e.Host], *e.Line.Result)
+		case e.Line.Type == "end":
+			n++
+			m := meta[e.Host]
+			if m == nil {
+				m = &report.Meta{}
+			}
+			done(e.Host, m, results[e.Host], nil)
+		}
+		progress.Show(fmt.Sprintf("%d of %d hosts done", n, len(hosts)))
+	})
+	progress.End()
+	return nil
+}
+
 // ranks order verdicts, the worst highest.
 var ranks = map[judge.Verdict]int{judge.ComesBack: 0, judge.CannotSay: 1, judge.Without: 2, judge.DoesNotCome: 3}
 
@@ -108,18 +130,20 @@ func (h *hostVerdict) rank() int {
 }
 
 func verdictOf(name string, m *report.Meta, traps []*trap.Trap, results []trap.Result) hostVerdict {
-	if m == nil {
-		m = &report.Meta{}
-	}
-	v := hostVerdict{Host: name, Restart: judge.Judge(m, traps, results)}
+	return hostVerdict{Host: name, Restart: judge.Judge(m, traps, results), Found: foundOn(results)}
+}
+
+// foundOn are the findings on a host that count.
+func foundOn(results []trap.Result) []foundThere {
+	var out []foundThere
 	for _, r := range results {
 		for i := range r.Outcomes {
 			if o := &r.Outcomes[i]; o.Status == trap.Found && !o.Hidden() {
-				v.Found = append(v.Found, foundThere{o.Trap, o.Subject, o.Severity.String(), o.Summary})
+				out = append(out, foundThere{o.Trap, o.Subject, o.Severity.String(), o.Summary})
 			}
 		}
 	}
-	return v
+	return out
 }
 
 func writeFleet(a *app.App, o options, d *fleetDocument) error {

@@ -10,6 +10,7 @@ import (
 	"fettle/fleet/ssh"
 	"fettle/internal/ui"
 	"fettle/report/accept"
+	"fettle/report/onhub"
 )
 
 // checkFleet is check on other hosts.
@@ -32,7 +33,7 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 		args = append(args, "--limit="+o.limit.String())
 	}
 	least, _ := trap.ParseSeverity(o.out.severity)
-	out := &output{app: a, opt: o.out, failOn: failOn, least: least, list: &accept.List{}}
+	out := &output{app: a, opt: o.out, failOn: failOn, least: least, list: &accept.List{}, hub: &onhub.List{}}
 	if o.out.accepted != "" {
 		if out.list, err = a.Acceptances(o.out.accepted); err != nil {
 			return err

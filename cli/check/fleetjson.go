@@ -85,7 +85,7 @@ type listWriter struct {
 	began bool
 }
 
-// add writes an element; of the document what stands before the list counts.
+// add writes an element; of the document what is before the list counts.
 func (l *listWriter) add(document, element any) error {
 	before := ",\n    "
 	if !l.began {
@@ -104,7 +104,7 @@ func (l *listWriter) add(document, element any) error {
 	return err
 }
 
-// end writes what stands behind the list.
+// end writes what is behind the list.
 func (l *listWriter) end(document any) error {
 	head, tail, err := l.frame(document)
 	if err != nil {

@@ -37,7 +37,7 @@ func (f *fleetNagios) end(r *fleetReport, took time.Duration) error {
 		Perf: fmt.Sprintf(" hosts=%d;;;0 no_report=%d;;;0", r.done, r.failed)}.Write(f.w)
 }
 
-// names lists the traps with the worst of their hosts, the gravest first, then the hosts
+// names lists the traps with the worst of their hosts, the most severe first, then the hosts
 // without a report or with unknowns.
 func (f *fleetNagios) names() []string {
 	var out []string

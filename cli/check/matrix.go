@@ -24,7 +24,7 @@ const (
 	matrixWhys  = 3  // reasons why hosts gave no report
 )
 
-// matrix is what many hosts say: a row for each trap, the gravest first, a
+// matrix is what many hosts say: a row for each trap, the most severe first, a
 // column for each of the worst hosts.
 type matrix struct {
 	traps map[string]map[string]cell // by trap and host
@@ -33,7 +33,7 @@ type matrix struct {
 
 // cell is what one host says of one trap.
 type cell struct {
-	severity trap.Severity // of the gravest finding; 0: none
+	severity trap.Severity // of the most severe finding; 0: none
 	unknown  bool
 }
 

@@ -17,6 +17,7 @@ import (
 	"fettle/internal/ui"
 	"fettle/report"
 	"fettle/report/accept"
+	"fettle/report/onhub"
 )
 
 // outputOptions are the flags of every verb that writes a report.
@@ -80,6 +81,7 @@ type output struct {
 	least  trap.Severity // that is reported
 	w      report.Writer
 	list   *accept.List
+	hub    *onhub.List // what operators accept on the hub
 	seen   *accept.Seen
 	counts report.Counts
 	run    recorder
@@ -91,7 +93,7 @@ type output struct {
 // check is run.
 func newOutput(a *app.App, opt outputOptions, failOn trap.Severity) (*output, error) {
 	least, _ := trap.ParseSeverity(opt.severity)
-	out := &output{app: a, opt: opt, failOn: failOn, least: least, list: &accept.List{}}
+	out := &output{app: a, opt: opt, failOn: failOn, least: least, list: &accept.List{}, hub: &onhub.List{}}
 	if opt.accepted != "" {
 		l, err := a.Acceptances(opt.accepted)
 		if err != nil {
@@ -143,6 +145,9 @@ func (out *output) Begin(m report.Meta, traps []*trap.Trap) error {
 		}
 		out.list = l
 	}
+	if m.Kind == host.KindLive && out.opt.conf != nil {
+		out.hub = out.app.HubAcceptances(out.opt.conf.Hub.State)
+	}
 	out.run.begin(m, traps)
 	if out.opt.fresh {
 		dir, err := accept.StateDir()
@@ -158,6 +163,7 @@ func (out *output) Begin(m report.Meta, traps []*trap.Trap) error {
 
 func (out *output) Result(r trap.Result) error {
 	out.list.Mark(&r, time.Now())
+	out.hub.Mark(&r, out.opt.conf != nil && out.opt.conf.Hub.Accept, time.Now())
 	if out.opt.conf != nil {
 		if s, ok := trap.ParseSeverity(out.opt.conf.Severities[r.Trap]); ok { // the admin's own
 			r.Regrade(s)

@@ -26,7 +26,7 @@ Costs:
   instant  reads files and running state; what check does by default
   sampled  compares two readings: check --sample 10s
   network  talks to other hosts: check --network
-  before   bites at the next start: fettle before reboot`,
+  before   bites at the next start or upgrade: fettle before reboot, upgrade`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return list(a, format) },
 	}

@@ -93,7 +93,7 @@ func reasonOf(it *fate) string {
 	return it.err.Error()
 }
 
-// worst is the gravest status of hosts: of changes that went wrong before those
+// worst is the most severe status of hosts: of changes that went wrong before those
 // that gave no answer, before those that were refused.
 func worst(fates []*fate) error {
 	var code, rank int

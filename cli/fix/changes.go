@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,12 +10,14 @@ import (
 
 	"fettle/cli/app"
 	"fettle/engine/remedy"
+	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 )
 
 // ChangesCmd is fettle changes.
 func ChangesCmd(a *app.App) *cobra.Command {
 	var flags app.HostFlags
+	var format string
 	c := &cobra.Command{
 		Use:               "changes [ID]",
 		Annotations:       app.NoRules,
@@ -22,12 +25,19 @@ func ChangesCmd(a *app.App) *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeChanges,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case format == "json" && (flags.Asked() || len(args) > 0):
+				return app.Usagef("--format json lists all changes of this host: it takes no ID and no --host")
+			case format == "json":
+				return Status(changesDocument(a))
+			}
 			if flags.Asked() {
 				return Status(changesElsewhere(cmd.Context(), a, app.First(args), &flags))
 			}
 			return Status(listChanges(a, app.First(args)))
 		},
 	}
+	app.FormatFlag(c, &format, "text", "json")
 	flags.Flags(c)
 	return c
 }
@@ -61,6 +71,44 @@ func listChanges(a *app.App, id string) error {
 	return err
 }
 
+// madeDocument is fettle changes --format json: what agents report to a hub.
+type madeDocument struct {
+	jsondoc.Envelope
+	Changes []made `json:"changes"` // the oldest first
+}
+
+// made is one change.
+type made struct {
+	ID       string    `json:"id"`
+	At       time.Time `json:"at"`
+	By       string    `json:"by,omitempty"` // the user who ran fettle fix
+	Trap     string    `json:"trap"`
+	Subject  string    `json:"subject,omitempty"`
+	Summary  string    `json:"summary,omitempty"` // of the finding
+	Phase    string    `json:"phase"`             // applying, applied, undoing, rolled back
+	Verified bool      `json:"verified"`          // the check did not find the trap afterwards
+	Standing string    `json:"standing"`          // the phase in words, and why it was rolled back
+	Undo     string    `json:"undo,omitempty"`    // the command that undoes it; empty: it cannot be, or was
+}
+
+func changesDocument(a *app.App) error {
+	store, err := remedy.OpenStore()
+	if err != nil {
+		return fmt.Errorf("listing changes: %w", err)
+	}
+	all, err := store.Changes()
+	d := madeDocument{jsondoc.New("made-changes"), []made{}}
+	for _, c := range all {
+		m := made{ID: c.ID, At: c.Created, By: c.By, Trap: c.Trap, Subject: c.Subject, Summary: c.Summary, Phase: string(c.Phase()),
+			Verified: c.Phase() == remedy.Applied, Standing: standing(c)}
+		if c.Phase() != remedy.TakenBack {
+			m.Undo = "fettle undo " + c.ID
+		}
+		d.Changes = append(d.Changes, m)
+	}
+	return errors.Join(a.JSON(d), err)
+}
+
 // standing says in a few words where a change stands.
 func standing(c *remedy.Change) string {
 	s := string(c.Phase())
@@ -74,7 +122,7 @@ func standing(c *remedy.Change) string {
 			s += ": " + strings.ReplaceAll(c.Why(), "\n", " ")
 		}
 		if n := len(c.Left()); n > 0 {
-			s += fmt.Sprintf("; %d of its steps left as they stood (fettle changes %s)", n, c.ID)
+			s += fmt.Sprintf("; %d of its steps left unchanged (fettle changes %s)", n, c.ID)
 		}
 	}
 	if deadline, due := c.Unconfirmed(); due {

@@ -42,7 +42,7 @@ const (
 	resultRefused    result = "refused"     // nothing was changed
 	resultUnknown    result = "unknown"     // the host could not be inspected
 	resultRolledBack result = "rolled-back" // put back as it was
-	resultHalfWay    result = "half-way"    // a change stands half-way
+	resultHalfWay    result = "half-way"    // a change is half done
 	resultFailed     result = "failed"
 )
 
@@ -123,7 +123,7 @@ func (d *document) end(err error) {
 	}
 }
 
-// found notes what is to be mended.
+// found notes what is to be fixed.
 func (d *document) found(fs []trap.Finding) {
 	if d == nil {
 		return

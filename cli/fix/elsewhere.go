@@ -12,7 +12,7 @@ import (
 )
 
 // elsewhere runs a verb on other hosts, shows what each says, and returns the
-// gravest status.
+// most severe status.
 func elsewhere(ctx context.Context, a *app.App, on *ssh.Fleet, hosts []string, args []string) error {
 	said := map[string]*bounded{}
 	fates := map[string]*fate{}

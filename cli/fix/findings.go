@@ -33,7 +33,7 @@ func look(ctx context.Context, a *app.App, t *trap.Trap, l looking) ([]trap.Outc
 	return out, err
 }
 
-// findings returns what is to be mended; none when there is nothing. What could not be looked at is an error of status 4.
+// findings returns what is to be fixed; none when there is nothing. What could not be looked at is an error of status 4.
 func findings(ctx context.Context, a *app.App, t *trap.Trap, on []string, l looking) ([]trap.Finding, error) {
 	outcomes, err := look(ctx, a, t, l)
 	if err != nil {
@@ -85,7 +85,7 @@ func longer(o trap.Outcome) string {
 	return fmt.Sprintf("; fettle fix --limit %s %s gives it longer", limit, ui.Quote(o.Trap))
 }
 
-// verify is the trap's own check: it must no longer find what the plan mends, nor
+// verify is the trap's own check: it must no longer find what the plan fixes, nor
 // anything else in the files that the plan writes.
 func verify(a *app.App, t *trap.Trap, l looking, parts []remedy.Part, plan remedy.Plan) remedy.Verify {
 	return func(ctx context.Context) error {
@@ -161,7 +161,7 @@ func allMended(outcomes []trap.Outcome, parts []remedy.Part) error {
 }
 
 // mended wants the very subject clear. That a check says nothing of it any
-// more, or that it does not apply, mends nothing, unless the plan says why the
+// more, or that it does not apply, fixes nothing, unless the plan says why the
 // subject vanishes.
 func mended(outcomes []trap.Outcome, part remedy.Part) error {
 	subject := part.Subject

@@ -39,7 +39,7 @@ type Options struct {
 	Verbose      bool
 	// AsPlanned is the digest of the plan that alone may be applied; empty: any.
 	AsPlanned string
-	Batch     int // hosts at once, with --host
+	Batch     int // hosts concurrently, with --host
 	fleet     app.HostFlags
 	doc       *document // that is filled; nil but with --format json
 	// Subject is what SetUp sets up, of a trap that has many.
@@ -62,9 +62,9 @@ rolled back.
 A change that could cut your connection is undone automatically unless you run
 fettle confirm in time, even if fettle, the connection or the host dies.
 
-With --host and the like, it fixes other hosts over SSH: it shows the plan of
-each, asks once, and applies them in batches. It stops after the batch with the
-first failure, and confirms over a new connection.` + StatusHelp,
+With --host, --hosts-file or --inventory, it fixes other hosts over SSH: it
+shows the plan of each, asks once, and applies them in batches. It stops after
+the batch with the first failure, and confirms over a new connection.` + StatusHelp,
 		Example: `  fettle fix bridge-mtu --plan
   fettle fix bridge-mtu --on br0
   fettle fix bridge-mtu --on br0 --plan --format sh > fix.sh

@@ -19,7 +19,7 @@ import (
 const (
 	// defaultBatch is one host after the other.
 	defaultBatch = 1
-	// applyLimit is how long a host may take to be mended; cutting off a change
+	// applyLimit is how long a host may take to be fixed; cutting off a change
 	// helps nobody.
 	applyLimit = 15 * time.Minute
 	// confirmEvery and confirmSpare: a new connection is tried that often, until

@@ -5,21 +5,24 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"fettle/engine/remedy"
 	"fettle/engine/remedy/step"
 	"fettle/host"
 	"fettle/host/fact/managed"
+	"fettle/internal/units"
 )
 
 // ownedNotes says of each file of a plan that something else writes that this change will
-// be taken back, and offers it in a form that can be handed to what does.
+// be rolled back, and offers it in a form that can be handed to what does.
 func ownedNotes(ctx context.Context, h *host.Host, id string, plan remedy.Plan) []string {
 	type group struct {
 		owner managed.Owner
 		files []string
 	}
 	var groups []*group
+	var others []string // files that nothing shows to be anybody's
 	for _, s := range plan.Steps {
 		name := step.Target(s)
 		if !lasting(name) {
@@ -27,6 +30,9 @@ func ownedNotes(ctx context.Context, h *host.Host, id string, plan remedy.Plan) 
 		}
 		o, ok := managed.Of(ctx, h, name)
 		if !ok {
+			if !slices.Contains(others, name) {
+				others = append(others, name)
+			}
 			continue
 		}
 		i := slices.IndexFunc(groups, func(g *group) bool { return g.owner.Name == o.Name })
@@ -51,6 +57,12 @@ func ownedNotes(ctx context.Context, h *host.Host, id string, plan remedy.Plan) 
 		notes = append(notes, fmt.Sprintf("%s belongs to %s (%s): %s takes this change back. Change %s there instead; "+
 			"fettle fix %s %s writes the change in a form to take over.",
 			strings.Join(g.files, ", "), g.owner.Name, g.owner.Why, g.owner.Again, what, id, form))
+	}
+	if len(others) > 0 {
+		for _, r := range managed.Recent(ctx, h) {
+			notes = append(notes, fmt.Sprintf("%s ran on this host %s ago (%s). Nothing shows whether it writes %s; if it does, its next "+
+				"run takes this change back.", r.Name, units.Duration(r.Ago.Truncate(time.Minute)), r.Why, strings.Join(others, ", ")))
+		}
 	}
 	return notes
 }

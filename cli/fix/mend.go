@@ -20,7 +20,7 @@ import (
 // for several.
 type mending struct {
 	trap     *trap.Trap
-	findings []trap.Finding // that are mended
+	findings []trap.Finding // that are fixed
 	parts    []remedy.Part  // of these
 	plan     remedy.Plan
 	refused  []refusal
@@ -181,7 +181,7 @@ func (m *mending) apply(ctx context.Context, a *app.App, store *remedy.Store, o 
 		return err
 	}
 	outliveTerminal()
-	head := remedy.Head{Version: build.Version(), Trap: m.trap.ID(), ConfirmWithin: within, Plan: m.plan, Seen: seen}
+	head := remedy.Head{Version: build.Version(), By: app.Whoami(), Trap: m.trap.ID(), ConfirmWithin: within, Plan: m.plan, Seen: seen}
 	m.name(&head)
 	c, err := engine(a, store, "fettle fix "+head.For(), o.Wait).Apply(ctx, head, verify(a, m.trap, looking{true, o.Limit}, m.parts, m.plan))
 	if err != nil {
@@ -205,7 +205,7 @@ func (m *mending) name(h *remedy.Head) {
 	h.Parts, h.Subject, h.Summary = m.parts, remedy.Subjects(names), fmt.Sprintf("%d findings", len(names))
 }
 
-// done is what can be said of the findings once they are mended.
+// done is what can be said of the findings once they are fixed.
 func (m *mending) done(setUp bool) string {
 	switch {
 	case setUp:
@@ -217,7 +217,7 @@ func (m *mending) done(setUp bool) string {
 }
 
 // stillFound are those of the refused findings that what was done for the others
-// has not mended too.
+// has not fixed too.
 func (m *mending) stillFound(ctx context.Context, a *app.App, o Options) []refusal {
 	if len(m.refused) == 0 {
 		return nil

@@ -41,7 +41,7 @@ func (p *planned) add(plan remedy.Plan) {
 	}
 }
 
-// Extract is of the file as it stands, unless a step writes it.
+// Extract is of the file as it is, unless a step writes it.
 func (p *planned) Extract(ctx context.Context, kind, name string, of func(io.Reader) ([]byte, error)) ([]byte, error) {
 	if f, ok := p.files[path.Clean(name)]; ok && f.there {
 		return of(bytes.NewReader(f.content))

@@ -17,17 +17,22 @@ const (
 	exitNotDone    = 5 // refused or declined: nothing was changed
 	exitRolledBack = 6 // applied, failed or still found, and put back as it was
 	exitChanged    = 7 // somebody else changed the same thing: left alone
-	exitHalfWay    = 8 // a change stands half-way: resume or undo it
+	exitHalfWay    = 8 // a change is half done: resume or undo it
 	exitBusy       = 9 // another fettle is at work
 )
 
 // StatusHelp is the part of a verb's help about the exit status.
 const StatusHelp = `
-Exit status: 0 done, or nothing to do; 2 usage error; 3 tried and failed;
-4 could not inspect the host; 5 refused or declined, nothing was changed;
-6 failed, or the trap was still found: rolled back; 7 somebody else changed the
-same thing; 8 a change is half done: resume or undo it; 9 another fettle is
-running.`
+Exit status:
+  0  done, or nothing to do
+  2  usage error
+  3  tried and failed
+  4  could not inspect the host
+  5  refused or declined, nothing was changed
+  6  failed, or the trap was still found: rolled back
+  7  the same thing was changed by others
+  8  a change is half done: resume or undo it
+  9  another fettle is running`
 
 // outliveTerminal keeps a change going when the terminal goes away. The signals are
 // caught and not ignored: what is ignored stays so in the commands of a plan.

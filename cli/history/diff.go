@@ -82,7 +82,7 @@ type differences struct {
 	jsondoc.Envelope
 	A       report.Meta      `json:"a"`
 	B       report.Meta      `json:"b"`
-	Changes []history.Change `json:"changes"` // the gravest first
+	Changes []history.Change `json:"changes"` // the most severe first
 	// Facts are of the traps in Changes, or of all with --facts; empty where a
 	// recorded run is compared, which holds findings and no facts.
 	Facts []fact `json:"facts"`

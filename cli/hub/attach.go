@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os/user"
@@ -36,7 +37,7 @@ have up to %d MiB; the newest %d of each host are kept, as long as changes are
 			if err != nil {
 				return err
 			}
-			_, err = a.Attach(api.As(cmd.Context(), api.Who{Name: whoami(), From: Name + " attach"}), api.AttachQuery{ID: h.Agent}, content)
+			_, err = a.Attach(api.As(cmd.Context(), commandLine("attach")), api.AttachQuery{ID: h.Agent}, content)
 			var wrong *api.BadRequest
 			if errors.As(err, &wrong) {
 				return app.Usagef("%s: %w", args[1], err)
@@ -44,6 +45,21 @@ have up to %d MiB; the newest %d of each host are kept, as long as changes are
 			return err
 		}),
 	}
+}
+
+// commandLine is whoever runs a verb: whoever may write the hub's folder may do all.
+func commandLine(verb string) api.Who {
+	return api.Who{Name: whoami(), From: Name + " " + verb, Sees: store.AllGroups}
+}
+
+// record notes in the audit log what the command line does.
+func record(ctx context.Context, db *store.DB, verb, what, on, details string) error {
+	by := commandLine(verb)
+	err := db.AddAudit(ctx, store.Audit{At: time.Now(), Who: by.Name, From: by.From, What: what, On: on, Details: details})
+	if err != nil {
+		return app.Failf("the audit log: %w", err)
+	}
+	return nil
 }
 
 // whoami is who runs this, for the audit log.

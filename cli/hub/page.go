@@ -57,7 +57,7 @@ func (p *page) read(state string) (err error) {
 	if err != nil {
 		return app.Usagef("--web-config: %s: %w", p.file, err)
 	}
-	if p.listener, err = net.Listen("tcp", p.listen); err != nil {
+	if p.listener, err = listen(p.listen); err != nil {
 		return app.Usagef("--web %s: %w", p.listen, err)
 	}
 	if conf != nil {
@@ -95,20 +95,28 @@ type asker struct{ h *hub.Hub }
 // spread is the time over which the answers of a whole fleet come.
 const spread = time.Minute
 
-func (a asker) Ask(_ context.Context, agent string) error {
-	within := time.Duration(0)
-	if agent == "" {
-		within = spread
+func (a asker) Ask(_ context.Context, agents []string) error {
+	within := spread
+	switch len(agents) {
+	case 0:
+		agents = []string{""} // all
+	case 1:
+		within = 0
 	}
-	_, err := a.h.Ask(agent, false, within)
-	return err
+	for _, agent := range agents {
+		if _, err := a.h.Ask(agent, false, within); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serve serves the page until ctx ends.
 func (p *page) serve(ctx context.Context, h *hub.Hub) error {
 	handler, err := web.New(
 		ctx,
-		web.Config{DB: h.DB, Traps: traps.All(), Asker: asker{h}, Login: p.login, URL: p.url(), SilentAfter: p.silent},
+		web.Config{DB: h.DB, Traps: traps.All(), Asker: asker{h}, Login: p.login, URL: p.url(), SilentAfter: p.silent,
+			Storing: h.Storing, Queue: h.Queue},
 	)
 	if err != nil {
 		return err

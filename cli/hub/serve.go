@@ -11,6 +11,7 @@ import (
 
 	"fettle/cli/app"
 	"fettle/fleet/hub"
+	"fettle/fleet/hub/notify"
 	"fettle/internal/folded"
 	"fettle/internal/units"
 	"fettle/traps"
@@ -23,9 +24,10 @@ func (p *program) serveCmd() *cobra.Command {
 	var c hub.Config
 	var pg page
 	var keep, gib int
+	var notifyFile string
 	cmd := &cobra.Command{
 		Use: "serve", Args: cobra.NoArgs,
-		Short: "Serve agents, until told to end",
+		Short: "Serve agents, until stopped",
 		Long: `Serves agents until SIGTERM or Ctrl-C. The embedded NATS server listens on the
 loopback unless --listen is given; it uses TLS with a certificate of the hub's
 own authority, which each invitation names, or with that of --tls-cert.
@@ -36,11 +38,15 @@ JetStream, configured with the output of fettle-hub nats-config); with
 in parallel: one processes messages, and another takes over when it ends.
 
 The web page is also on the loopback unless --web is given. fettle-hub users
-sets who may log in; docs/hub-web.md describes --web-config.`,
+sets who may log in; docs/hub-web.md describes --web-config.
+docs/hub.md describes --notify-config, which fettle-hub notify tests.`,
 		Example: `  fettle-hub serve
   fettle-hub serve --listen :4222 --name hub.example.org`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Dir, c.Keep, c.MaxStore = p.dir, time.Duration(keep)*day, int64(gib)<<30
+			if err := credentials(&c.Cert, &c.Key, &c.CA, &notifyFile, &pg.file); err != nil {
+				return err
+			}
 			if (c.Cert == "") != (c.Key == "") {
 				return app.Usagef("--tls-cert and --tls-key go together")
 			}
@@ -55,6 +61,16 @@ sets who may log in; docs/hub-web.md describes --web-config.`,
 			}
 			if err := pg.read(p.dir); err != nil {
 				return err
+			}
+			c.Silent = pg.silent
+			if notifyFile != "" {
+				var err error
+				if c.Notify, err = notify.Read(notifyFile); err != nil {
+					return app.Usagef("--notify-config: %w", err)
+				}
+			}
+			if pg.listen != "" {
+				c.Page = pg.url()
 			}
 			lines := log.New(p.Stderr, "", 0)
 			c.Log = func(s string) { lines.Print(folded.Line(s)) }
@@ -89,9 +105,10 @@ sets who may log in; docs/hub-web.md describes --web-config.`,
 	f.StringVar(&c.Key, "tls-key", "", "its key: a PEM `FILE`")
 	f.StringVar(&c.KnownHosts, "known-hosts", "", "let hosts join by the ssh host keys in `FILE`")
 	f.StringVar(&c.Group, "known-hosts-group", "", "the `GROUP` of hosts that join by ssh host key")
+	f.StringVar(&notifyFile, "notify-config", "", "`FILE` with who is notified, and when")
 	f.IntVar(&keep, "keep", 400, "`DAYS` for which changes and charts are kept")
 	pg.flags(cmd)
-	for _, name := range []string{"nats-ca", "tls-cert", "tls-key", "known-hosts"} {
+	for _, name := range []string{"nats-ca", "tls-cert", "tls-key", "known-hosts", "notify-config"} {
 		_ = cmd.MarkFlagFilename(name)
 	}
 	return cmd
@@ -102,5 +119,8 @@ func ago(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return units.Duration(time.Since(t).Round(time.Second)) + " ago"
+	if d := time.Since(t).Round(time.Second); d > 0 {
+		return units.Duration(d) + " ago"
+	}
+	return "just now"
 }

@@ -24,10 +24,11 @@ func (p *program) usersCmd() *cobra.Command {
 		Long: `Manages the users whose passwords are stored in the hub (argon2id). Users who
 log in by OpenID Connect or through a proxy need no entry.
 
-A reader sees everything; an operator may also accept findings and ask hosts for
-a run. If a user is changed or removed, that user's sessions and tokens end,
-also sessions by OpenID Connect; users logout ends sessions and changes nothing
-else.`,
+A reader sees what hosts report; an operator may also accept findings, ask hosts
+for a run, and set their groups, names and labels. With --group, a user sees and
+touches the hosts of those groups alone. If a user is changed or removed, that
+user's sessions and tokens end, also sessions by OpenID Connect; users logout
+ends sessions and changes nothing else.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(p.usersListCmd(), p.usersAddCmd(), p.usersRemoveCmd(), p.usersLogoutCmd())
@@ -45,9 +46,9 @@ func (p *program) usersListCmd() *cobra.Command {
 			}
 			var rows [][]string
 			for _, u := range users {
-				rows = append(rows, []string{u.Name, string(u.Role), u.Created.Format(time.DateOnly)})
+				rows = append(rows, []string{u.Name, string(u.Role), u.Sees.String(), u.Created.Format(time.DateOnly)})
 			}
-			p.list("NAME ROLE SINCE", rows)
+			p.list("NAME ROLE GROUPS SINCE", rows)
 			return nil
 		}),
 	}
@@ -55,15 +56,21 @@ func (p *program) usersListCmd() *cobra.Command {
 
 func (p *program) usersAddCmd() *cobra.Command {
 	var role string
+	var groups []string
 	c := &cobra.Command{
 		Use: "add NAME", Args: cobra.ExactArgs(1),
 		Short: "Add a user, or give one another password or role",
-		Long: `Adds a user, or changes the password or role of one. On a terminal it asks for
-the password; otherwise it reads the first line of standard input.`,
+		Long: `Adds a user, or changes the password, role and groups of one. On a terminal it
+asks for the password; otherwise it reads the first line of standard input.`,
 		Example: `  fettle-hub users add ann --role operator
+  fettle-hub users add web-team --role operator --group web --group web-test
   pass show hub/ann | fettle-hub users add ann`,
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
 			r, err := roleOf(args[0], role)
+			if err != nil {
+				return err
+			}
+			sees, err := rightsOf(groups)
 			if err != nil {
 				return err
 			}
@@ -75,11 +82,35 @@ the password; otherwise it reads the first line of standard input.`,
 			if err != nil {
 				return app.Usagef("%w", err)
 			}
-			return db.PutUser(cmd.Context(), store.User{Name: args[0], Role: r, Password: hash, Created: time.Now()})
+			if err := record(cmd.Context(), db, "users add", "set user", args[0], string(r)+" of "+sees.String()); err != nil {
+				return err
+			}
+			return db.PutUser(cmd.Context(), store.User{Name: args[0], Role: r, Sees: sees, Password: hash, Created: time.Now()})
 		}),
 	}
 	c.Flags().StringVar(&role, "role", string(store.Reader), "`ROLE`: reader or operator")
+	c.Flags().StringArrayVar(&groups, "group", nil, seesFlag)
 	return c
+}
+
+const seesFlag = "see and touch the hosts of this `GROUP` alone; - is no group; may be repeated"
+
+// rightsOf reads --group: without any, all groups.
+func rightsOf(groups []string) (store.Rights, error) {
+	if len(groups) == 0 {
+		return store.AllGroups, nil
+	}
+	var out []string
+	for _, g := range groups {
+		if g == "-" {
+			g = ""
+		}
+		if err := store.CheckGroup(g); err != nil {
+			return "", app.Usagef("--group: %w", err)
+		}
+		out = append(out, g)
+	}
+	return store.OnlyGroups(out...), nil
 }
 
 // roleOf reads --role, for a user of that name.
@@ -130,9 +161,12 @@ it.`,
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
 			err := db.DropUser(cmd.Context(), args[0])
 			if errors.Is(err, store.ErrNone) {
-				return app.Usagef("there is no user %q, and nobody of that name is logged in", args[0])
+				return app.Usagef("there is no user %q, and no session of that name", args[0])
 			}
-			return err
+			if err != nil {
+				return err
+			}
+			return record(cmd.Context(), db, "users remove", "remove user", args[0], "")
 		}),
 	}
 }
@@ -148,10 +182,11 @@ the password or the groups at the provider, first.`,
 		Example: `  fettle-hub users logout ann --tokens`,
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
 			n, err := db.EndSessions(cmd.Context(), args[0], tokens)
-			if err == nil {
-				fmt.Fprintln(p.Stdout, n, "ended")
+			if err != nil {
+				return err
 			}
-			return err
+			fmt.Fprintln(p.Stdout, n, "ended")
+			return record(cmd.Context(), db, "users logout", "end sessions", args[0], fmt.Sprint(n))
 		}),
 	}
 	c.Flags().BoolVar(&tokens, "tokens", false, "also revoke the tokens of that name")
@@ -172,6 +207,7 @@ readers (the token as the password).`,
 
 func (p *program) tokenAddCmd() *cobra.Command {
 	var role, note string
+	var groups []string
 	var life int
 	c := &cobra.Command{
 		Use: "add NAME", Args: cobra.ExactArgs(1),
@@ -184,11 +220,19 @@ func (p *program) tokenAddCmd() *cobra.Command {
 			if life < 1 {
 				return app.Usagef("--days must be above zero")
 			}
+			sees, err := rightsOf(groups)
+			if err != nil {
+				return err
+			}
 			secret, hash := login.NewSecret()
 			now := time.Now()
 			if err := db.PutSession(cmd.Context(),
-				store.Session{Hash: hash, User: args[0], Role: r, How: "token", Created: now, Expires: now.AddDate(0, 0, life),
+				store.Session{Hash: hash, User: args[0], Role: r, Sees: sees, How: "token", Created: now, Expires: now.AddDate(0, 0, life),
 					Note: note}); err != nil {
+				return err
+			}
+			if err := record(cmd.Context(), db, "token add", "add token", args[0],
+				fmt.Sprintf("%.12s, %s of %s, %d days", hash, r, sees, life)); err != nil {
 				return err
 			}
 			fmt.Fprintln(p.Stdout, secret)
@@ -197,6 +241,7 @@ func (p *program) tokenAddCmd() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&role, "role", string(store.Reader), "`ROLE`: reader or operator")
+	f.StringArrayVar(&groups, "group", nil, seesFlag)
 	f.StringVar(&note, "note", "", "`TEXT`: what it is for")
 	f.IntVar(&life, "days", 365, "`DAYS` until it expires")
 	return c
@@ -215,10 +260,10 @@ func (p *program) tokenListCmd() *cobra.Command {
 			for _, t := range tokens {
 				rows = append(
 					rows,
-					[]string{fmt.Sprintf("%.12s", t.Hash), t.User, string(t.Role), ago(t.Seen), t.Expires.Format(time.DateOnly), t.Note},
+					[]string{fmt.Sprintf("%.12s", t.Hash), t.User, string(t.Role), t.Sees.String(), ago(t.Seen), t.Expires.Format(time.DateOnly), t.Note},
 				)
 			}
-			p.list("ID NAME ROLE USED EXPIRES NOTE", rows)
+			p.list("ID NAME ROLE GROUPS USED EXPIRES NOTE", rows)
 			return nil
 		}),
 	}
@@ -235,7 +280,10 @@ func (p *program) tokenRemoveCmd() *cobra.Command {
 			}
 			for _, t := range tokens {
 				if len(args[0]) >= 8 && strings.HasPrefix(t.Hash, args[0]) {
-					return db.DropSession(cmd.Context(), t.Hash)
+					if err := db.DropSession(cmd.Context(), t.Hash); err != nil {
+						return err
+					}
+					return record(cmd.Context(), db, "token remove", "remove token", t.User, fmt.Sprintf("%.12s", t.Hash))
 				}
 			}
 			return app.Usagef("there is no token %q", args[0])

@@ -11,6 +11,7 @@ import (
 	"fettle/fleet/hub"
 	"fettle/fleet/hub/bus"
 	"fettle/fleet/hub/store"
+	"fettle/internal/units"
 )
 
 func (p *program) inviteCmd() *cobra.Command {
@@ -37,6 +38,9 @@ hosts whose ssh host keys are listed in the file of fettle-hub serve
 			if in.Uses < 1 || in.Life <= 0 {
 				return app.Usagef("--uses and --for must be above zero")
 			}
+			if err := checkPlace(in.Group, in.Labels); err != nil {
+				return err
+			}
 			if host != "" {
 				h, err := find(cmd.Context(), db, host)
 				if err != nil {
@@ -47,6 +51,9 @@ hosts whose ssh host keys are listed in the file of fettle-hub serve
 			line, err := hub.Invite(cmd.Context(), p.dir, known, db, in)
 			if err != nil {
 				return app.Failf("%w", err)
+			}
+			if err := record(cmd.Context(), db, "invite", "invite", in.Replace, invited(in)); err != nil {
+				return err
 			}
 			fmt.Fprintln(p.Stdout, "fettle-agent join "+line)
 			return nil
@@ -61,16 +68,42 @@ hosts whose ssh host keys are listed in the file of fettle-hub serve
 	f.BoolVar(&in.SSH, "ssh", false, "for hosts that join by ssh host key")
 	f.StringVar(&in.Note, "note", "", "`TEXT`: what it is for")
 	c.MarkFlagsMutuallyExclusive("ssh", "host")
+	c.MarkFlagsMutuallyExclusive("host", "group") // the host keeps its own
+	c.MarkFlagsMutuallyExclusive("host", "label")
 	return c
+}
+
+// invited is what the audit log says of an invitation.
+func invited(in hub.Inviting) string {
+	switch {
+	case in.SSH:
+		return "by ssh host key"
+	case in.Replace != "":
+		return "a reinstalled host, for " + in.Life.String()
+	}
+	s := units.Count(in.Uses, "host", "hosts") + ", for " + in.Life.String()
+	if in.Group != "" {
+		s += ", group " + in.Group
+	}
+	if in.Note != "" {
+		s += ": " + in.Note
+	}
+	return s
 }
 
 func (p *program) hostsCmd() *cobra.Command {
 	var from string
+	var which filter
 	c := &cobra.Command{
 		Use: "hosts [NAME]", Args: cobra.MaximumNArgs(1),
-		Short: "List hosts whose names begin with NAME, and their findings",
+		Short:   "List hosts whose names begin with NAME, and their findings",
+		Example: `  fettle-hub hosts --group web --label env=prod`,
 		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
-			hosts, err := db.HostsFrom(cmd.Context(), app.First(args), from, listed+1)
+			in, err := which.scope()
+			if err != nil {
+				return err
+			}
+			hosts, err := db.HostsFrom(cmd.Context(), in, app.First(args), from, listed+1)
 			if err != nil {
 				return err
 			}
@@ -84,51 +117,70 @@ func (p *program) hostsCmd() *cobra.Command {
 				for _, n := range []int{h.Counts.Critical, h.Counts.Warning, h.Counts.Notice, h.Counts.Unknown} {
 					row = append(row, strconv.Itoa(n))
 				}
-				rows = append(rows, append(row, ago(h.Seen), remarks(h)))
+				rows = append(rows, append(row, ago(h.Seen), labelsOf(h.Labels), remarks(h)))
 			}
-			p.list("ID NAME GROUP CRITICAL WARNING NOTICE UNKNOWN SEEN REMARKS", rows)
+			p.list("ID NAME GROUP CRITICAL WARNING NOTICE UNKNOWN SEEN LABELS REMARKS", rows)
 			return nil
 		}),
 	}
 	c.Flags().StringVar(&from, "from", "", "begin the list at this `NAME`")
+	which.flags(c)
 	return c
 }
 
 func (p *program) askCmd() *cobra.Command {
 	var all, whole bool
 	var within time.Duration
+	var which filter
 	c := &cobra.Command{
 		Use: "ask [HOST]", Args: cobra.MaximumNArgs(1),
 		Short: "Ask agents to check now",
-		Long: `Asks one host, by its name or ID, or all hosts to check now. An agent answers a
-few such requests an hour; the result is stored like that of any other check.`,
+		Long: `Asks one host, by its name or ID, those of a group or label, or all hosts to
+check now. An agent answers a few such requests an hour; the result is stored
+like that of any other check.`,
+		Example: `  fettle-hub ask web1
+  fettle-hub ask --group web --label env=prod
+  fettle-hub ask --all --within 5m`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if all == (len(args) == 1) {
-				return app.Usagef("ask one HOST, or --all")
+			if n := len(args) + count(all) + count(which.given()); n != 1 {
+				return app.Usagef("ask one HOST, those of --group or --label, or --all")
 			}
 			known, db, err := p.open(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer db.Close()
-			agent := ""
-			if !all {
+			agents := []string{""}
+			switch {
+			case len(args) == 1:
 				h, err := find(cmd.Context(), db, args[0])
 				if err != nil {
 					return err
 				}
-				agent = h.Agent
+				agents = []string{h.Agent}
+			case !all:
+				if agents, err = which.agents(cmd.Context(), db); err != nil {
+					return err
+				}
 			}
-			id, err := hub.Ask(p.dir, known, agent, whole, within)
+			id, err := hub.Ask(p.dir, known, agents, whole, within)
 			if err != nil {
 				return app.Failf("%w", err)
 			}
 			fmt.Fprintln(p.Stdout, id)
-			return nil
+			on := "all hosts"
+			switch {
+			case len(args) == 1:
+				on = agents[0]
+			case !all:
+				on = units.Count(len(agents), "host", "hosts")
+			}
+			return record(cmd.Context(), db, "ask", "ask for a run", on, "")
 		},
 	}
 	f := c.Flags()
 	f.BoolVar(&all, "all", false, "all hosts")
+	which.flags(c)
 	f.BoolVar(&whole, "whole", false, "complete reports, not only changes")
 	f.DurationVar(&within, "within", 0, "spread the answers over this time")
 	return c
@@ -160,6 +212,13 @@ remain. A host that was retired before is named by its ID.`,
 			if err != nil {
 				return err
 			}
+			what := "retire host"
+			if forget {
+				what = "forget host"
+			}
+			if err := record(cmd.Context(), db, "retire", what, h.Agent, h.Name); err != nil {
+				return err
+			}
 			return hub.Remember(cmd.Context(), p.dir, db)
 		}),
 	}
@@ -172,7 +231,7 @@ func (p *program) rekeyCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "rekey HOST", Args: cobra.ExactArgs(1),
 		Short: "Revoke a host's key, and print the line with which it gets another",
-		Long: `Revokes the key of a host, for whoever uses it, and prints a line with a
+		Long: `Revokes the key of a host, whoever uses it, and prints a line with a
 one-time token, for fettle-agent join LINE on the real host. Use it when two
 machines use one key: a clone, or a thief. The host keeps its entry and history.
 A clone that is to be a host of its own joins with fettle-hub invite.`,
@@ -196,6 +255,9 @@ A clone that is to be a host of its own joins with fettle-hub invite.`,
 			line, err := hub.Rekey(cmd.Context(), p.dir, known, db, h, life)
 			if err != nil {
 				return app.Failf("%w", err)
+			}
+			if err := record(cmd.Context(), db, "rekey", "rekey host", h.Agent, ""); err != nil {
+				return err
 			}
 			fmt.Fprintln(p.Stdout, "fettle-agent join "+line)
 			return nil

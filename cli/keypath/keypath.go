@@ -60,8 +60,10 @@ least 2048 bits. Without --keyring, the keys of gpg and sq are used.
 A path says who vouches for whom. It is worth what each signer on it is worth
 to you; several paths that share no key in between (--disjoint) are worth more.
 
-Exit status: 0 path found, or --why-not explained, 2 usage error, no such key,
-or no path, 3 failed.`,
+Exit status:
+  0  path found, or --why-not explained
+  2  usage error, no such key, or no path
+  3  failed`,
 		Example: `  fettle keypath --keyring debian-keyring.gpg 93sam@debian.org bdale@gag.com
   fettle keypath --disjoint 5 --format svg -o paths.svg me@example.org her.asc
   fettle keypath --trust alice@example.org=2 --trust bob@example.org TO

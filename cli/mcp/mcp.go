@@ -51,9 +51,9 @@ measure. It changes nothing: for a fix it gets the plan, and the command for a
 person to type.
 
 It speaks on standard input and output. With --listen it serves HTTP on the
-loopback, to whoever has the token. Other hosts, captures and folders only where
---allow-host and --allow-path permit. Each call is a line of JSON in the audit,
-on standard error unless --audit names a file.`,
+loopback, for clients with the token. Other hosts, captures and folders only
+where --allow-host and --allow-path permit. Each call is a line of JSON in the
+audit, on standard error unless --audit names a file.`,
 		Example: `  fettle-mcp
   fettle-mcp --allow-host root@web1,root@web2 --allow-path /var/captures
   fettle-mcp --listen 127.0.0.1:7411 --token-file ~/.config/fettle/mcp-token`,

@@ -64,8 +64,10 @@ SNMP secrets come from the environment (` + counters.EnvCommunity + `,
 its owner can read (--snmp-secrets: lines of "community SECRET", "auth SECRET",
 "priv SECRET"), or are asked for at a terminal. They are never shown.
 
-Exit status: 0 measured, 2 usage error or a series that cannot be read, 3 the
-counters could not be read.`,
+Exit status:
+  0  measured
+  2  usage error or a series that cannot be read
+  3  the counters could not be read`,
 		Example: `  fettle measure counters eth0
   fettle measure counters --for 10m --interval 10s --format json > rates.json
   fettle measure counters --snmp switch1 --max-rate link --for 0 ge-0/0/1

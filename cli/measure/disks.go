@@ -47,8 +47,10 @@ contain the parameters: the defaults of OpenZFS 0.7 to 2.3 are assumed.
 The stated gain is how many times faster requests that wait for all members
 would be if the slow one were like the slowest of the others.
 
-Exit status: 0 measured (whether or not a disk is slow), 2 usage error or a file
-that cannot be read, 3 the disks could not be inspected.`,
+Exit status:
+  0  measured (whether or not a disk is slow)
+  2  usage error or a file that cannot be read
+  3  the disks could not be inspected`,
 		Example: `  fettle measure disks --interval 30s
   iostat -dxt 10 2 | fettle measure disks --group sda,sdb,sdc -
   zpool iostat -vlp 10 2 | fettle measure disks -

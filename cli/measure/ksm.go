@@ -49,8 +49,10 @@ Each setting starts with the pages that are already merged. --unmerge unmerges
 all pages before each, so that all start equal: it needs as much free memory as
 is saved, and is refused otherwise.
 
-Exit status: 0 measured, 2 usage error, no KSM, or --try without root or while
-ksmtuned runs, 3 KSM could not be read or set.`,
+Exit status:
+  0  measured
+  2  usage error, no KSM, or --try without root or while ksmtuned runs
+  3  KSM could not be read or set`,
 		Example: `  fettle measure ksm --for 10m --interval 5s
   fettle measure ksm --for 60s --unmerge --svg saved.svg \
       --try default --try 1e9 --try advisor --try tune:20%`,

@@ -58,7 +58,10 @@ This opens about twenty real sessions of the user, one after another.
 --server-side runs the same experiments on this host, as root, for a client at
 ADDRESS.
 
-Exit status: 0 measured, 2 usage error, 3 no login, or not measured.`,
+Exit status:
+  0  measured
+  2  usage error
+  3  no login, or not measured`,
 		Example: `  fettle measure login web1
   fettle measure login -n 20 --svg login.svg admin@web1
   fettle measure login --explain web1

@@ -205,10 +205,7 @@ func tail(s string) string { return fmt.Sprintf("%q", s[max(0, len(s)-1500):]) }
 // inNamespace builds fettle and runs the test again in a network of its own.
 func inNamespace(t *testing.T) {
 	t.Helper()
-	fettle := filepath.Join(t.TempDir(), "fettle")
-	if out, err := exec.Command("go", "build", "-o", fettle, "fettle/cmd/fettle").CombinedOutput(); err != nil {
-		t.Fatal(err, string(out))
-	}
+	fettle := filepath.Join(means.Programs(t, "fettle"), "fettle")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

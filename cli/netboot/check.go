@@ -40,9 +40,11 @@ udebs on a Debian mirror: fettle explain netboot-stale.
 --network uses the mirror named in the tree's preseed file or menus, else the
 first one in this host's apt sources, else deb.debian.org.
 
-Exit status: 0 all modules found, 1 modules are missing or newer ones exist, 2
-usage error, or a kernel or initrd cannot be read, 4 the mirror could not be
-reached.`,
+Exit status:
+  0  all modules found
+  1  modules are missing or newer ones exist
+  2  usage error, or a kernel or initrd cannot be read
+  4  the mirror could not be reached`,
 		Example: `  fettle netboot check /srv/tftp --network
   fettle netboot check /srv/tftp --mirror http://deb.debian.org/debian
   fettle netboot check tree --mirror /srv/mirror/debian`,

@@ -115,7 +115,10 @@ unix:PATH). The password comes from --password-file, the variable IPMI_PASSWORD,
 or a prompt. A login with the vendor's default name and password is reported as
 critical.
 
-Exit status: 0 ended by the user, 2 usage error, 3 no connection.`,
+Exit status:
+  0  ended by the user
+  2  usage error
+  3  no connection`,
 		Example: `  fettle netboot console bmc7.example.org --user admin --log bmc7.log
   fettle netboot console ssh:root@idrac7 --start 'console com2'
   fettle netboot console ssh:root@openbmc7 --port 2200

@@ -110,7 +110,7 @@ func (s *session) prepare() (err error) {
 		if maker := bmc.DefaultOf(s.o.user, s.password); maker != "" {
 			s.app.Warn(
 				fmt.Sprintf(
-					"CRITICAL: %s has the login that %s ships it with: whoever reaches it owns the host. Change it: ipmitool user set password ID",
+					"CRITICAL: %s has the login that %s ships it with: anyone who reaches it controls the host. Change it: ipmitool user set password ID",
 					s.way.name,
 					maker,
 				),

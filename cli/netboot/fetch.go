@@ -53,8 +53,10 @@ lacks, and the serial console of its menus.
 The folder appears when it is complete. To fetch a tree and replace the old one,
 use fettle fix netboot-stale.
 
-Exit status: 0 done, 2 usage error, or the files are not what Debian signed, 3
-not fetched.`,
+Exit status:
+  0  done
+  2  usage error, or the files are not what Debian signed
+  3  not fetched`,
 		Example: `  fettle netboot fetch new --suite bookworm
   fettle netboot fetch new --suite trixie --arch arm64 \
       --mirror http://mirror.example.org/debian

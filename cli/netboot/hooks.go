@@ -46,7 +46,10 @@ Without flags it lists the archive's files, with --show their text. The archive
 is reproducible. Boot loaders that load several initrds (pxelinux:
 initrd=initrd.gz,hooks.cpio; GRUB: initrd A B) need no change of the initrd.
 
-Exit status: 0 done, 2 usage error or bad input, 3 it could not be written.`,
+Exit status:
+  0  done
+  2  usage error or bad input
+  3  it could not be written`,
 		Example: `  fettle netboot hooks --show
   fettle netboot hooks --out hooks.cpio
   fettle netboot hooks --append /srv/tftp/debian-installer/amd64/initrd.gz

@@ -59,9 +59,10 @@ to serve; others get no answer. --once exits when these run the installer.
 dnsmasq always ends with fettle; a SIGKILL leaves a folder below /run, which the
 next start removes.
 
-Exit status: 0 interrupted, or --once and all hosts were served, 2 usage error,
-bad input, or a port in use, 3 it could not serve, or another DHCP server
-answers.`,
+Exit status:
+  0  interrupted, or --once and all hosts were served
+  2  usage error, bad input, or a port in use
+  3  it could not serve, or another DHCP server answers`,
 		Example: `  fettle netboot serve --release 12 --interface eth1 --serial ttyS1
   fettle netboot serve --tree /srv/tftp --proxy
   fettle netboot serve --tree /srv/tftp --once \

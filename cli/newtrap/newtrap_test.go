@@ -26,6 +26,7 @@ func checkout(t *testing.T) string {
 
 // A new trap compiles, passes the tests of its own, and is in both lists.
 func TestANewTrapPasses(t *testing.T) {
+	means.Short(t, "takes seconds")
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		means.Missing(t, "needs the program go")

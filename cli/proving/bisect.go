@@ -66,8 +66,11 @@ bisect follows first parents. If a merge moved the figure, it searches the
 merged commits, unless --first-parent is given. If it is interrupted or killed,
 run the same command line again to continue.
 
-Exit status: 0 the confidence was reached, 1 not reached after --max-runs, 2
-usage error, or an end of the history gives no figure, 3 failed.`,
+Exit status:
+  0  the confidence was reached
+  1  not reached after --max-runs
+  2  usage error, or an end of the history gives no figure
+  3  failed`,
 		Example: `  fettle bisect --good v1.2 --bad main --build make --run ./bench
   fettle bisect --good v1.2 --bad main --run ./bench \
     --match 'p99: ([0-9.]+) ms' --several

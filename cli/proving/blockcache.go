@@ -51,8 +51,10 @@ The runs with their conditions, a chart (SVG, PNG) and a page (HTML) are written
 to the folder --out. --with adds stored runs to the chart and the verdict, or
 shows them alone.
 
-Exit status: 0 measured (whatever the verdict), 2 usage error or something that
-cannot be measured (nothing was touched), 3 failed or stopped.`,
+Exit status:
+  0  measured (whatever the verdict)
+  2  usage error or something that cannot be measured (nothing was touched)
+  3  failed or stopped`,
 		Example: `  fettle measure blockcache --slow /srv/hdd --fast /srv/ssd --cached /srv/cached
   fettle measure blockcache --slow /dev/sdb --fast /dev/nvme0n1 \
       --cached /dev/vg/data --runtime 5m

@@ -30,7 +30,7 @@ func fettleLab(t *testing.T, dir string, args ...string) (stdout, stderr string,
 
 // TestMachines boots machines with the programs as they are built.
 func TestMachines(t *testing.T) {
-	defer labtest.Cleanup()
+	means.Short(t, "takes seconds")
 	t.Run("boot", testBoot)
 	t.Run("bisect kernels", testBisectKernels)
 }

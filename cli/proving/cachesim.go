@@ -57,7 +57,10 @@ smq depends on time: on the number of requests in flight (--depth) and their
 duration (--hit, --miss, --copy, --commit), or their --rate, or the times in the
 trace.
 
-Exit status: 0 simulated, 2 usage error or unreadable trace, 3 failed.`,
+Exit status:
+  0  simulated
+  2  usage error or unreadable trace
+  3  failed`,
 		Example: `  fettle measure cachesim --workload hot:10:90 --origin 100GiB --size 5GiB,10GiB
   fettle measure cachesim --workload zipf:1.2 --policy smq,smq-4.11 --plots .
   blktrace -d /dev/vg/data -w 600 && fettle measure cachesim data.blktrace.*

@@ -23,8 +23,8 @@ import (
 type labFlags struct {
 	all, long, list, keep, shell, verbose bool
 	engine, kernel, modules, format       string
-	plots                                 string
-	mem, jobs                             int
+	plots, record                         string
+	mem, jobs, oldest                     int
 }
 
 func (a program) labCmd() *cobra.Command {
@@ -42,14 +42,18 @@ The default engine is User-Mode Linux (Debian: user-mode-linux): no root, no
 KVM. With --kernel, or if a scenario needs it, qemu boots a bzImage, a
 linux-image .deb, or a linux-image package that apt can fetch.
 
-Exit status: 0 all passed, 1 something failed, 2 usage error, 3 a machine could
-not be built.`,
+Exit status:
+  0  all passed
+  1  something failed
+  2  usage error
+  3  a machine could not be built`,
 		Example: `  fettle lab bridge-mtu
   fettle lab bridge-mtu/port-raises-mtu -v
   fettle lab bridge-mtu/what-pins --format markdown
   fettle lab ipv6-ra-forwarding --kernel linux-image-cloud-amd64
   fettle lab ksm-scan-rate/paces --plots .
-  fettle lab --all --format junit > lab.xml`,
+  fettle lab --all --format junit > lab.xml
+  fettle lab --all --long --record docs/proofs.md --oldest 10`,
 		ValidArgsFunction: a.completeLab,
 	}
 	fl := c.Flags()
@@ -67,12 +71,14 @@ not be built.`,
 	)
 	fl.StringVar(&f.modules, "modules", "", "`FOLDER` of the kernel's modules (the one with modules.dep)")
 	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default: what the scenario needs)")
-	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines at once (default: three for two cores, as memory allows)")
+	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines in parallel (default: three for two cores, as memory allows)")
 	fl.BoolVar(&f.keep, "keep", false, "open a shell in the machine at the end of the scenario")
 	fl.BoolVar(&f.shell, "shell", false, "open a shell in the machine when the trap is set, instead of running the scenario")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show the machine's console and what each stage said")
 	fl.StringVar(&f.format, "format", "text", "output `FORMAT`: text, json, markdown or junit")
 	fl.StringVar(&f.plots, "plots", "", "`FOLDER` for the plots of experiments, as SVG and PNG")
+	fl.StringVar(&f.record, "record", "", "`FILE` with a table of how each scenario ended when it was last played: it is kept up to date")
+	fl.IntVar(&f.oldest, "oldest", 0, "only the `N` scenarios that have waited longest, by the record")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		jobs, err := a.labJobs(cmd.Context(), args, f)
 		if err != nil {
@@ -111,11 +117,18 @@ func (a program) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.
 			return nil, app.Failf("none of what was named can be played here")
 		}
 	}
+	if f.oldest > 0 {
+		r, err := lab.ReadRecord(f.record)
+		if err != nil {
+			return nil, app.Unread(err, "the record of what was played (--record)")
+		}
+		chosen = r.Oldest(chosen, f.oldest)
+	}
 	if (f.shell || f.keep) && len(chosen) != 1 {
 		return nil, app.Usagef("--shell and --keep take one scenario, not %d: name it as TRAP/SCENARIO", len(chosen))
 	}
 	if (f.shell || f.keep) && !ui.IsTerminal(a.Stdin) {
-		return nil, app.Usagef("--shell and --keep need a terminal, and standard input is none")
+		return nil, app.Usagef("--shell and --keep need a terminal, and standard input is not one")
 	}
 	for i := range chosen {
 		j := &chosen[i]
@@ -164,6 +177,10 @@ func (f labFlags) valid(args []string) error {
 		return app.Usagef("--mem %d: a machine needs at least 64 MiB", f.mem)
 	case f.jobs < 0:
 		return app.Usagef("--jobs %d: expected 1 or more", f.jobs)
+	case f.oldest < 0:
+		return app.Usagef("--oldest %d: expected 1 or more", f.oldest)
+	case f.oldest > 0 && f.record == "":
+		return app.Usagef("--oldest goes with --record, which says what has waited how long")
 	case f.shell && f.keep:
 		return app.Usagef("--shell opens a shell before the story, --keep after it: name one")
 	}

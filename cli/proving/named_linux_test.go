@@ -56,7 +56,8 @@ func TestLabShell(t *testing.T) {
 		"bridge-mtu/port-raises-mtu/bridge-left-down": {"bridge-mtu/port-raises-mtu/bridge-left-down"},
 		"ssh-control-sockets/login-for-each-command":  {"ssh-control-sockets/login-for-each-command"},
 		"file-semantics":                              {"file-semantics"},
-		"mounts-missing":                              {"mounts-missing/never-mounted", "mounts-missing/edited-since", "mounts-missing/mounted"},
+		"mounts-missing": {"mounts-missing/never-mounted",
+			"mounts-missing/edited-since", "mounts-missing/added-since", "mounts-missing/mounted"},
 	} {
 		all, err := a.chooseLab([]string{arg}, true)
 		if err != nil {

@@ -13,7 +13,7 @@ func (a program) newCmd() *cobra.Command {
 	c := &cobra.Command{Use: "new", Short: "Start a new trap in fettle's own sources"}
 	c.AddCommand(&cobra.Command{
 		Use: "trap NAME", Short: "Write a commented, passing trap to start from",
-		Long: `trap writes the folder traps/NAME in the checkout you stand in, and adds the
+		Long: `trap writes the folder traps/NAME in the checkout that you are in, and adds the
 trap to the lists traps/all.go and traps/proofs/all.go. It passes all tests
 unchanged:
 

@@ -13,11 +13,16 @@ import (
 	"fettle/internal/chart/draw"
 	"fettle/internal/ui"
 	"fettle/lab"
+	"fettle/traps/proofs"
 )
 
 // playLab plays, prints as scenarios end, and sums up.
 func (a program) playLab(ctx context.Context, jobs []lab.Job, f labFlags) error {
 	p := a.newLabProgress(jobs, f)
+	record, err := f.recorder()
+	if err != nil {
+		return err
+	}
 	var all []lab.Outcome
 	lab.PlayAll(ctx, p.watch(jobs), f.jobs, func(o lab.Outcome) {
 		all = append(all, o)
@@ -27,8 +32,14 @@ func (a program) playLab(ctx context.Context, jobs []lab.Job, f labFlags) error 
 		}
 		a.labPlots(o, f)
 		p.ended(o)
+		if ctx.Err() == nil {
+			err = errors.Join(err, record(o))
+		}
 	})
 	p.clear()
+	if err != nil {
+		return app.Failf("keeping the record: %w", err)
+	}
 	if ctx.Err() != nil {
 		n := 0
 		for _, o := range all {
@@ -42,12 +53,13 @@ func (a program) playLab(ctx context.Context, jobs []lab.Job, f labFlags) error 
 		return app.Failf("writing the result: %w", err)
 	}
 	bad, broken := 0, 0
-	var lacking []lab.Job
+	var lacking []string
+	var lack error
 	for _, o := range all {
 		var missing *lab.MissingError
 		switch {
 		case errors.As(o.Err, &missing) && len(jobs) > 1:
-			lacking = append(lacking, o.Job)
+			lacking, lack = append(lacking, o.Job.Name()), missing
 		case o.Err != nil && len(jobs) == 1:
 			return &app.Status{Code: app.ExitFailed, Err: o.Err}
 		case o.Err != nil:
@@ -60,13 +72,30 @@ func (a program) playLab(ctx context.Context, jobs []lab.Job, f labFlags) error 
 	case broken > 0:
 		return app.Failf("%d of %d machines could not be built", broken, len(all))
 	case len(lacking) > 0:
-		return app.Failf("%d of %d were not played, and nothing is proved of them: %w", len(lacking), len(all), lab.Missing(lacking))
+		return app.Failf("%d of %d were not played, and nothing is proved of them (%s): %w", len(lacking), len(all),
+			strings.Join(lacking, ", "), lack)
 	case f.shell:
 		return nil
 	case bad > 0:
 		return &app.Status{Code: app.ExitFound, Err: fmt.Errorf("%d of %d failed", bad, len(all))}
 	}
 	return nil
+}
+
+// recorder takes down how each job ended, at once: the run may be interrupted.
+func (f labFlags) recorder() (note func(lab.Outcome) error, err error) {
+	if f.record == "" {
+		return func(lab.Outcome) error { return nil }, nil
+	}
+	r, err := lab.ReadRecord(f.record)
+	if err != nil {
+		return nil, app.Unread(err, "the record of what was played (--record)")
+	}
+	run, jobs := r.Next(), proofs.Jobs()
+	return func(o lab.Outcome) error {
+		r.Note(o, run)
+		return r.Write(f.record, jobs)
+	}, nil
 }
 
 func (a program) labFormat(all []lab.Outcome, format string) error {

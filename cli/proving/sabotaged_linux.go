@@ -5,14 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"fettle/cli"
 	"fettle/cli/app"
 	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/lab"
+	"fettle/lab/sabotage"
 	"fettle/traps"
 	"fettle/traps/proofs"
 )
@@ -26,26 +31,64 @@ func sabotaged(args []string, stdin io.Reader, stdout, stderr io.Writer) (int, e
 	if len(args) < 3 {
 		return 0, app.Usagef("expected TRAP SABOTAGE VERB...")
 	}
-	s, ok := proofs.FindSabotage(args[0], args[1])
-	if !ok {
-		return 0, fmt.Errorf("%s has no sabotage %q", args[0], args[1])
+	id, name, verb := args[0], args[1], args[2:]
+	var spoil spoiling
+	slips, told := map[string]bool{}, stdout
+	slip, made := strings.CutPrefix(name, lab.SlipPrefix)
+	switch {
+	case name == lab.ListSlips:
+		spoil, verb, stdout = listed(slips), append(verb, "--plan"), io.Discard
+	case made:
+		spoil = slipped(slip)
+	default:
+		s, ok := proofs.FindSabotage(id, name)
+		if !ok {
+			return 0, fmt.Errorf("%s has no sabotage %q", id, name)
+		}
+		spoil = s.Spoil
 	}
 	all := traps.All()
 	for i, t := range all {
-		if t.ID() == args[0] {
-			all[i] = spoilt(t, s)
+		if t.ID() == id {
+			all[i] = spoilt(t, spoil)
 		}
 	}
-	return cli.MainOn(all, func(e *remedy.Engine) { e.Guard.Program = lab.GuestFettle }, args[2:], stdin, stdout, stderr), nil
+	code := cli.MainOn(all, func(e *remedy.Engine) { e.Guard.Program = lab.GuestFettle }, verb, stdin, stdout, stderr)
+	for _, slip := range slices.Sorted(maps.Keys(slips)) {
+		fmt.Fprintln(told, lab.SlipPrefix+slip)
+	}
+	return code, nil
+}
+
+type spoiling func([]step.Step) ([]step.Step, error)
+
+// listed notes the slips that plans allow, and makes none.
+func listed(names map[string]bool) spoiling {
+	return func(steps []step.Step) ([]step.Step, error) {
+		for _, s := range sabotage.Slips(steps) {
+			names[s.Name] = true
+		}
+		return steps, nil
+	}
+}
+
+// slipped makes the slip in the plans that allow it.
+func slipped(name string) spoiling {
+	return func(steps []step.Step) ([]step.Step, error) {
+		if out, err := sabotage.Made(name)(steps); err == nil {
+			return out, nil
+		}
+		return steps, nil // of another finding
+	}
 }
 
 // spoilt is the trap with its plans spoilt.
-func spoilt(t *trap.Trap, s proofs.Sabotage) *trap.Trap {
+func spoilt(t *trap.Trap, spoil spoiling) *trap.Trap {
 	bad := *t
 	bad.Plan = func(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
 		p, err := t.Plan(ctx, h, f)
 		if err == nil {
-			p.Steps, err = s.Spoil(p.Steps)
+			p.Steps, err = spoil(p.Steps)
 		}
 		return p, err
 	}

@@ -33,7 +33,6 @@ func TestScripts(t *testing.T) {
 // TestLongScripts runs those that take a minute.
 func TestLongScripts(t *testing.T) {
 	means.Long(t, "hunts that measure")
-	defer labtest.Cleanup()
 	testscript.Run(
 		t,
 		testscript.Params{Dir: "testdata/long", RequireExplicitExec: true, RequireUniqueNames: true, Setup: machines, Condition: built,

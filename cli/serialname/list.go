@@ -38,7 +38,10 @@ func listCmd(a *app.App) *cobra.Command {
 are plugged into, their names below /dev, and the processes that have them open
 (without root, only your own).
 
-Exit status: 0 done, 2 usage error, 3 the host could not be read.`,
+Exit status:
+  0  done
+  2  usage error
+  3  the host could not be read`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), a, format) },
 	}

@@ -35,8 +35,11 @@ given.
 Profiles are text files, listed by --list; your own are
 ` + serialname.Folder + `/NAME.profile.
 
-Exit status: 0 recognised, 1 not recognised, 2 usage error, 3 a device could not
-be probed.`,
+Exit status:
+  0  recognised
+  1  not recognised
+  2  usage error
+  3  a device could not be probed`,
 		Example: `  fettle serialname probe
   fettle serialname probe --profile modbus-rtu /dev/ttyUSB1
   fettle serialname probe --profile banner --expect 'radish v[0-9]' /dev/ttyACM0`,

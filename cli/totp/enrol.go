@@ -45,7 +45,10 @@ only by you, to hand out.
 The place and owner of the file follow the module's options secret= and user= in
 /etc/pam.d/sshd.
 
-Exit status: 0 done, 2 usage error or bad input, 3 it could not be written.`,
+Exit status:
+  0  done
+  2  usage error or bad input
+  3  it could not be written`,
 		Example: `  fettle totp enrol
   install -d -m 0700 /root/sheets
   fettle totp enrol --group totp --out /root/sheets
@@ -88,7 +91,7 @@ func enrol(ctx context.Context, a *app.App, names []string, o enrolOptions) erro
 	}
 	switch {
 	case len(who) > 1 && o.existing:
-		return app.Usagef("--existing is for one user: a secret that several share is none")
+		return app.Usagef("--existing is for one user: a shared secret is no second factor")
 	case len(who) > 1 && o.out == "":
 		return app.Usagef("for %d users, name a folder for their sheets: --out FOLDER", len(who))
 	}
@@ -310,7 +313,7 @@ func skewWords(skew, step int) string {
 	case skew > 0:
 		return "of " + d + " from now: the clock that made it is ahead of this host's"
 	case skew < 0:
-		return d[1:] + " old: the clock that made it is behind this host's"
+		return d[1:] + " old: the clock that made it is slower than this host's"
 	}
 	return "of this moment"
 }

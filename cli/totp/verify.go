@@ -23,7 +23,10 @@ func verifyCmd(a *app.App) *cobra.Command {
 secret, up to 12.5 hours before and after now. It uses up neither the code nor a
 scratch code, nor an attempt that RATE_LIMIT counts.
 
-Exit status: 0 the code is valid, 2 usage error, 3 it is not.`,
+Exit status:
+  0  the code is valid
+  2  usage error
+  3  it is not`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return verify(cmd.Context(), a, args) },
 	}

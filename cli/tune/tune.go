@@ -61,8 +61,10 @@ kernel's advisor runs, and exits if something else changes KSM's settings.
 
 --unit prints a systemd service with the given flags.
 
-Exit status: 0 interrupted or done, 2 usage error, no KSM, not root, or
-something else tunes KSM, 3 KSM could not be set or read.`,
+Exit status:
+  0  interrupted or done
+  2  usage error, no KSM, not root, or something else tunes KSM
+  3  KSM could not be set or read`,
 		Example: `  fettle tune ksm --cpu 20%
   fettle tune ksm --cpu 50% --target-saved 40GiB --once
   fettle tune ksm --cpu 20% --unit > /etc/systemd/system/fettle-ksm.service`,

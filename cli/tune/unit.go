@@ -23,7 +23,7 @@ After=ksm.service ksmtuned.service
 [Service]
 ExecStart=%s
 ExecStopPost=%s tune ksm --give-back
-# 2: no KSM, or somebody else sets the pace. 3: somebody else began to.
+# 2: no KSM, or another program sets the pace. 3: another program began to.
 Restart=on-failure
 RestartSec=1min
 RestartPreventExitStatus=2 3

@@ -33,7 +33,10 @@ and prints a line for each new entry: mdadm sends no mail about these, and
 Metrics in Prometheus' text format go to a file for node_exporter's
 textfile collector, to an address of this host's loopback, or both.
 
-Exit status: 0 interrupted, 2 usage error, 3 the metrics could not be written.`,
+Exit status:
+  0  interrupted
+  2  usage error
+  3  the metrics could not be written`,
 		Example: `  fettle watch
   fettle watch --interval 30s \
       --textfile /var/lib/prometheus/node-exporter/fettle.prom

@@ -425,7 +425,7 @@ func likely(score float64) string {
 	return "perhaps"
 }
 
-// next stands before the command for what was said.
+// next is before the command for what was said.
 const next = "\x00"
 
 // saysHere puts into lines what a check says of this host: findings and what

@@ -67,7 +67,7 @@ func (w *walk) whole(b []byte) int {
 }
 
 // walk judges the lines of b in which a window stands; of those with escape sequences,
-// which may stand in the midst of one, all.
+// which may be in the midst of one, all.
 func (w *walk) walk(b []byte) {
 	escape := bytes.IndexByte(b, 0x1b)
 	list := bytes.Index(b, []byte(listed))

@@ -1,6 +1,6 @@
 package message
 
-// scanner finds where one of many short strings of equal length stands in a text. It
+// scanner finds where one of many short strings of equal length is in a text. It
 // looks at the three bytes at the end of a window, and skips as far as no string can
 // begin (Wu and Manber, "A Fast Algorithm for Multi-Pattern Searching", 1994): most of a
 // log is never looked at. Two libraries for Aho-Corasick were measured on the list of the

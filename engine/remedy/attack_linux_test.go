@@ -161,6 +161,7 @@ func newInterrupted(nth int, strike func()) *interrupted {
 // of undoing every plan: at one in three of them, another third for each
 // attack, and at all with FETTLE_LONG=1 (make lab-long).
 func TestAttackAtEachInstant(t *testing.T) {
+	means.Short(t, "takes seconds")
 	privately(t)
 	means.Root(t)
 	stride := 3

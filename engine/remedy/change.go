@@ -96,7 +96,7 @@ func (s *Store) Change(id string) (*Change, error) {
 }
 
 // Changes reads all changes, the oldest first. Those that cannot be read are
-// in the error, one line each; the others are returned all the same.
+// in the error, one line each; the others are returned nevertheless.
 func (s *Store) Changes() ([]*Change, error) {
 	ids, err := s.IDs()
 	if err != nil {

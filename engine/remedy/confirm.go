@@ -17,7 +17,7 @@ func (e *Late) Error() string {
 }
 
 // Confirm says that the admin is still there: the guards go. Without an id it
-// takes the last change that waits; where none does and the last one was taken
+// takes the last change that waits; where none does and the last one was rolled
 // back instead, that is Late.
 func (e *Engine) Confirm(ctx context.Context, id string) (*Change, error) {
 	unlock, err := e.Store.Lock(ctx, e.Who, e.Wait)

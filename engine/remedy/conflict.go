@@ -69,7 +69,7 @@ func (e *Engine) conflicts(c *Change, all []standing) []Conflict {
 	return out
 }
 
-// overlay replaces what was read by what will stand there when the later
+// overlay replaces what was read by what will are there when the later
 // steps are undone.
 func overlay(found map[string]step.Item, now step.Item) step.Item {
 	if f, ok := found[now.Key()]; ok {

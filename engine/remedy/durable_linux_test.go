@@ -14,6 +14,7 @@ import (
 
 	"fettle/engine/remedy/machine"
 	"fettle/engine/remedy/step"
+	"fettle/internal/means"
 )
 
 // What a disk may hold after a power cut: of a file the content and attributes
@@ -211,6 +212,7 @@ func durablePlan(etc string) Plan {
 // TestPowerCuts cuts the power after each act, and looks what can be made of
 // each thing that a disk may then hold.
 func TestPowerCuts(t *testing.T) {
+	means.Short(t, "takes seconds")
 	privately(t)
 	state, etc := tmpfs(t, "mode=0755"), tmpfs(t, "mode=0755")
 	for _, n := range []string{"existing.conf", "hard.conf", "gone.conf", "perm.conf"} {

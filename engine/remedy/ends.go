@@ -14,7 +14,7 @@ type StillFound struct{ Summary string }
 func (e *StillFound) Error() string { return "the check still finds it: " + e.Summary }
 
 // NothingMended is the refusal to undo "the last change" right after a fix that
-// found nothing to mend: the last change is not what the admin has in mind.
+// found nothing to fix: the last change is not what the admin has in mind.
 type NothingMended struct {
 	What string    // the fix: "bridge-mtu"
 	When time.Time // when it looked
@@ -86,7 +86,7 @@ func (e *Unconfirmed) Error() string {
 	)
 }
 
-// Unfinished is the refusal to begin while an earlier change stands half-way.
+// Unfinished is the refusal to begin while an earlier change is half done.
 type Unfinished struct {
 	ID    string
 	Phase Phase

@@ -31,7 +31,7 @@ type Engine struct {
 	Log func(line string)
 }
 
-// Lasting is long enough for a program that dies at once, also one that systemd
+// Lasting is long enough for a program that dies immediately, also one that systemd
 // starts again after RestartSec (100 ms), and short enough to wait for.
 const Lasting = 3 * time.Second
 
@@ -150,7 +150,7 @@ func (e *Engine) preflight(ctx context.Context, p Plan, seen []step.Item) (touch
 }
 
 // overlaps refuses a plan that changes what a change that nobody has confirmed
-// yet changed too: that one may be taken back at any moment, also without fettle,
+// yet changed too: that one may be rolled back at any moment, also without fettle,
 // and would meet another's work.
 func overlaps(all []*Change, touches map[string]bool) error {
 	for _, c := range all {

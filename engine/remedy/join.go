@@ -9,7 +9,7 @@ import (
 	"fettle/engine/remedy/step"
 )
 
-// Part is what one of several findings has in a change that mends them all.
+// Part is what one of several findings has in a change that fixes them all.
 type Part struct {
 	Subject string `json:"subject"`
 	Summary string `json:"summary,omitempty"`

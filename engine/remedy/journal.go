@@ -20,6 +20,7 @@ type Head struct {
 	ID      string    `json:"id"`
 	Created time.Time `json:"created"`
 	Version string    `json:"fettle,omitempty"` // fettle's version
+	By      string    `json:"by,omitempty"`     // the user who ran fettle fix
 	Trap    string    `json:"trap,omitempty"`
 	Subject string    `json:"subject,omitempty"`
 	Summary string    `json:"summary,omitempty"` // of the finding

@@ -11,7 +11,7 @@ import (
 	"fettle/internal/ui"
 )
 
-// Plan is how one finding is mended. It is made by a trap, shown to the
+// Plan is how one finding is fixed. It is made by a trap, shown to the
 // admin, and only then applied.
 type Plan struct {
 	Title string // "pin br0's MTU at 1500"
@@ -27,7 +27,7 @@ type Plan struct {
 	// effect: verification is repeated until then.
 	Settle time.Duration
 	// Vanishes is why the check does not speak of the subject any more once it
-	// is mended; empty: it must call it clear.
+	// is fixed; empty: it must call it clear.
 	Vanishes string
 }
 

@@ -179,6 +179,7 @@ func TestPlaybookSyntax(t *testing.T) {
 
 // TestPlaybookRuns plays file steps on this host, in a folder of their own.
 func TestPlaybookRuns(t *testing.T) {
+	means.Short(t, "takes seconds")
 	bin := means.Tool(t, "ansible-playbook")
 	dir := t.TempDir()
 	put(t, dir+"/a", "old\n", 0o604)

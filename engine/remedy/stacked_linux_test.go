@@ -10,6 +10,7 @@ import (
 
 	"fettle/engine/remedy/machine"
 	"fettle/engine/remedy/step"
+	"fettle/internal/means"
 )
 
 // stackedPlans are two changes: "first" and "second" change one file, "beside"
@@ -115,6 +116,7 @@ func (s *stack) each(op, plan, id string, before, after func()) {
 // Changes that lie on one another are taken back one by one, wherever fettle
 // was killed.
 func TestCrashesOfStackedChanges(t *testing.T) {
+	means.Short(t, "takes seconds")
 	s := newStack(t)
 	was := s.now()
 	begin := func() { // the first change alone
@@ -157,6 +159,7 @@ func TestCrashesOfStackedChanges(t *testing.T) {
 // A change that nobody confirms is taken back wherever its guard was killed, and
 // what other changes did stays.
 func TestCrashesOfUnconfirmedChanges(t *testing.T) {
+	means.Short(t, "takes seconds")
 	s := newStack(t)
 	was := s.now()
 	s.do("apply", "first", "", 0)

@@ -277,7 +277,7 @@ func noSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// nothing is the file that tells of a fix which had nothing to mend, as long as
+// nothing is the file that tells of a fix which had nothing to fix, as long as
 // no later one changed something.
 const nothing = "nothing-mended.json"
 

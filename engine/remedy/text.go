@@ -15,7 +15,7 @@ type TextOptions struct {
 	Width int // of lines; what is there to be copied is not broken
 	// All writes each step, also where many do the same to a file each.
 	All bool
-	// Now is how a file stands before its step; may be nil.
+	// Now is how a file is before its step; may be nil.
 	Now func(path string) *machine.Image
 }
 

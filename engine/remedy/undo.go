@@ -11,7 +11,7 @@ import (
 	"fettle/engine/remedy/step"
 )
 
-// UndoOptions says how a change is taken back.
+// UndoOptions says how a change is rolled back.
 type UndoOptions struct {
 	// Force writes over what somebody else changed since.
 	Force bool
@@ -218,7 +218,7 @@ func (e *Engine) takeBack(ctx context.Context, c *Change, opt UndoOptions) error
 const nothingStays = "nothing"
 
 // undoStep puts back what one step changed, but for the items in leave. st is
-// the step as it stood before this undoing of it. It says what had to stay,
+// the step as it was before this undoing of it. It says what had to stay,
 // and why, and how things stand now.
 func (e *Engine) undoStep(
 	ctx context.Context,

@@ -2,7 +2,6 @@ package rule
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -135,24 +134,4 @@ func compareOn(t *testing.T, r *Rule, progs map[*Expr]*oracle.Program, sample st
 		}
 	}
 	return n
-}
-
-// TestEncodeWhole: a rule that went to another process says what it said.
-func TestEncodeWhole(t *testing.T) {
-	r, ms := Parse("r.yaml", []byte(sound), false)
-	if r == nil {
-		t.Fatal(ms)
-	}
-	b, err := r.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := Decode(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := back.Encode()
-	if err != nil || string(again) != string(b) || !json.Valid(b) {
-		t.Errorf("%s\n%s", b, again)
-	}
 }

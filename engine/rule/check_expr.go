@@ -21,12 +21,12 @@ func (p *parsing) declareFacts() {
 
 func (p *parsing) declare(name string, typ cel.Type) { p.env = p.env.With(name, typ) }
 
-// What a text is for decides what may stand in it.
+// What a text is for decides what may be in it.
 type textUse int
 
 const (
 	freeText    textUse = iota
-	summaryText         // kept for ever: nothing volatile
+	summaryText         // kept forever: nothing volatile
 )
 
 // expr checks the expression that is a node's text.
@@ -55,7 +55,7 @@ func (p *parsing) condition(n ast.Node) *Expr {
 	return e
 }
 
-// nameIn tells whether a name stands in an expression, near enough.
+// nameIn tells whether a name is in an expression, near enough.
 func nameIn(src, name string) bool {
 	re, err := compiled(`(^|[^.\w])` + name + `\b`)
 	return err == nil && re.MatchString(src)

@@ -25,7 +25,7 @@ func TestFolderThatIsNone(t *testing.T) {
 	must(t, os.Symlink("/dev/zero", zero))
 	done := make(chan []Refused, 1)
 	go func() {
-		_, refused := Load([]string{fifo, link, zero}, func(string) bool { return false })
+		_, refused := Load([]string{fifo, link, zero}, nil, nil)
 		done <- refused
 	}()
 	select {

@@ -44,7 +44,7 @@ func FuzzParse(f *testing.F) {
 		if _, err := r.Lore().Article(); err != nil {
 			t.Errorf("lore: %v", err)
 		}
-		if _, err := r.Encode(); err != nil {
+		if back, err := OpenBook(string(Book([]*Frozen{r.Freeze()})), false); err != nil || len(back) != 1 {
 			t.Error(err)
 		}
 		if len(r.outcomes(t.Context(), h)) == 0 {

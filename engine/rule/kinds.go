@@ -65,7 +65,7 @@ func makeKinds() map[string]*kind {
 			readKeyValue,
 		),
 		"ini":      reads(somePaths, map[string]option{"dropins": texts}, readINI),
-		"regex":    reads(aRegex, map[string]option{"in": paths, "ignore": regex1}, readRegex),
+		"regex":    reads(aRegex, map[string]option{"in": paths, "ignore": regex1, "scripts": flag}, readRegex),
 		"table":    reads(onePath, map[string]option{"header": flag, "columns": texts, "skip": number, "separator": regex1}, readTable),
 		"glob":     reads(patterns, nil, readGlob),
 		"dir":      reads(onePath, nil, readDir),
@@ -98,6 +98,12 @@ func makeKinds() map[string]*kind {
 		"log":          reads(aRegex, map[string]option{"in": paths, "optional": flag}, readLog),
 		"users":        reads(allOf, nil, readUsers),
 		"command":      reads(words, nil, readCommand),
+		"upgrade":      reads(names, nil, readUpgrade),
+		"statements":   reads(onePath, map[string]option{"form": text1, "named": texts}, readStatements),
+		"sshd":         reads(names, nil, readSshd),
+		"conffiles":    reads(names, nil, readConffiles),
+		"json":         reads(patterns, nil, readJSON),
+		"apt-sources":  reads(allOf, nil, readSources),
 		"os":           reads(running, nil, readOS), // always there; nobody writes it
 	}
 }

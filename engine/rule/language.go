@@ -50,9 +50,10 @@ var functions = sync.OnceValue(func() cel.Functions {
 	// On facts.
 	f.Member("before", (*packageFact).before, (*kernelFact).before)
 	f.Member("since", (*packageFact).since, (*kernelFact).since)
+	f.Member("crosses", (*upgradeFact).crosses)
 	f.Member("is", (*osFact).is)
-	f.Member("get", (*kvFact).get, (*kvFact).getOr, (*iniFact).get, (*iniFact).getOr, (*cmdlineFact).getOr)
-	f.Member("sets", (*kvFact).sets, (*iniFact).sets, (*cmdlineFact).sets)
+	f.Member("get", (*kvFact).get, (*kvFact).getOr, (*iniFact).get, (*iniFact).getOr, (*cmdlineFact).getOr, (*jsonFact).getOr)
+	f.Member("sets", (*kvFact).sets, (*iniFact).sets, (*cmdlineFact).sets, (*jsonFact).sets)
 	f.Member("getAll", (*kvFact).getAll, (*iniFact).getAll, (*cmdlineFact).getAll)
 	f.Member("where", (*kvFact).where, (*iniFact).where)
 	costs(f)

@@ -59,9 +59,9 @@ const loadLimit = 500
 // Load reads the rules in folders: their *.yaml, and rule.yaml in the folders
 // in them. A folder that is not there has none. Rules that belong to others
 // than root or this user, that others may write to, or that have mistakes are
-// refused; taken names the traps whose ids no rule may have. Of two rules with one
-// id, the first counts.
-func Load(dirs []string, taken func(id string) bool) ([]*Rule, []Refused) {
+// refused; taken are the traps whose ids no rule may have. Of two rules with one
+// id, the first counts. What the cache has of a file is not parsed again.
+func Load(dirs []string, taken map[string]bool, c *Cache) ([]*Frozen, []Refused) {
 	var refused []Refused
 	var files []string
 	for _, dir := range dirs {
@@ -73,27 +73,39 @@ func Load(dirs []string, taken func(id string) bool) ([]*Rule, []Refused) {
 		files = append(files, fs...)
 	}
 	type read struct {
-		r   *Rule
+		r   *Frozen
 		err error
 	}
 	all := make([]read, len(files))
 	var wg sync.WaitGroup
 	slots := make(chan bool, 4)
 	for i, f := range files {
+		stamp := Stamp(f)
+		if kept, _, ok := c.Find(f, stamp); ok && len(kept) == 1 {
+			all[i].r = kept[0]
+			continue
+		}
 		wg.Go(func() {
 			slots <- true
 			defer func() { <-slots }()
-			all[i].r, all[i].err = ReadFile(f)
+			r, err := ReadFile(f)
+			if err == nil {
+				all[i].r = r.Freeze()
+				if stamp == Stamp(f) { // else it was written to meanwhile
+					c.Add(f, stamp, "", []*Frozen{all[i].r})
+				}
+			}
+			all[i].err = err
 		})
 	}
 	wg.Wait()
 	at := map[string]string{}
-	var rules []*Rule
+	var rules []*Frozen
 	for i, a := range all {
 		err := a.err
 		if err == nil {
 			switch other, twice := at[a.r.ID]; {
-			case taken(a.r.ID):
+			case taken[a.r.ID]:
 				err = fmt.Errorf("%s: %s is one of fettle's own traps; give the rule another id", files[i], a.r.ID)
 			case twice:
 				err = fmt.Errorf("%s: %s is there already, from %s", files[i], a.r.ID, other)
@@ -149,7 +161,7 @@ func isThere(name string) bool {
 
 // ReadFile loads one rule from a file that can be trusted: see Trust.
 func ReadFile(name string) (*Rule, error) {
-	b, err := readTrusted(name)
+	b, err := ReadTrusted(name, FileLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -157,15 +169,12 @@ func ReadFile(name string) (*Rule, error) {
 	if err := ms.err(); err != nil {
 		return nil, err
 	}
-	if _, err := r.Encode(); err != nil { // the child in which it runs could not get it
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
 	return r, nil
 }
 
-// readTrusted reads a file that nobody but root and this user can have
+// ReadTrusted reads a file of at most limit bytes that nobody but root and this user can have
 // written. Its folders are looked at first: after that nobody else can exchange it.
-func readTrusted(name string) ([]byte, error) {
+func ReadTrusted(name string, limit int64) ([]byte, error) {
 	real, err := trust(name)
 	if err != nil {
 		return nil, err
@@ -188,12 +197,12 @@ func readTrusted(name string) ([]byte, error) {
 	if err := trusted(real, st); err != nil {
 		return nil, err
 	}
-	return readLimited(f, name)
+	return readLimited(f, name, limit)
 }
 
-func readLimited(r io.Reader, name string) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, FileLimit+1))
-	if err == nil && len(b) > FileLimit {
+func readLimited(r io.Reader, name string, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(b)) > limit {
 		err = fmt.Errorf("%s: %w", name, errTooLarge)
 	}
 	return b, err
@@ -209,7 +218,7 @@ func Read(name string) ([]byte, error) {
 	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
-	return readLimited(f, name)
+	return readLimited(f, name, FileLimit)
 }
 
 // trust follows a path to its end and looks at each folder and link on the way:

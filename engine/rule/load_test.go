@@ -34,7 +34,7 @@ func TestLoad(t *testing.T) {
 	write(t, dir+"/notes.txt", "nothing")
 	write(t, dir+"/.hidden.yaml", "nothing")
 	write(t, dir+"/c/notes.txt", "nothing")
-	rules, refused := Load([]string{dir, dir + "/none"}, func(id string) bool { return id == "bridge-mtu" })
+	rules, refused := Load([]string{dir, dir + "/none"}, map[string]bool{"bridge-mtu": true}, nil)
 	var got []string
 	for _, r := range rules {
 		got = append(got, r.ID)
@@ -97,7 +97,7 @@ func TestTrust(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "traps.d")
 			file := write(t, dir+"/a.yaml", sound)
 			c.spoil(t, dir, file)
-			rules, refused := Load([]string{dir}, none)
+			rules, refused := Load([]string{dir}, nil, nil)
 			if c.want == "" {
 				if len(rules) != 1 || len(refused) != 0 {
 					t.Errorf("%v", refused)

@@ -14,7 +14,7 @@ type Mistake struct {
 	Path         string `json:"path"`
 	Line, Column int    // 1-based, columns in characters; 0 when it is about the whole file
 	Msg          string
-	// Warning: the rule can be used all the same.
+	// Warning: the rule can be used nevertheless.
 	Warning bool
 }
 

@@ -281,7 +281,7 @@ func (p *parsing) names() []string {
 	return out
 }
 
-// regex checks a pattern where it stands.
+// regex checks a pattern where it is.
 func (p *parsing) regex(n ast.Node, what string) string {
 	s := p.str(n, what)
 	if len(s) > regexLimit {

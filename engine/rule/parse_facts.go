@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"fettle/host/fact/release"
+	"fettle/host/format/blockconf"
 )
 
 func (p *parsing) facts(n ast.Node) {
@@ -27,7 +30,7 @@ func (p *parsing) facts(n ast.Node) {
 }
 
 // fact reads one fact: a map of its kind, with the argument, and options. Of
-// kinds that take options alone, these stand in the argument's place.
+// kinds that take options alone, these are in the argument's place.
 func (p *parsing) fact(name string, n ast.Node) *Fact {
 	m := mapping(n)
 	if m == nil {
@@ -79,6 +82,9 @@ func (p *parsing) fact(name string, n ast.Node) *Fact {
 	if f.Kind == "regex" && len(f.Opts["in"]) == 0 {
 		p.errorf(arg, "regex: in is missing: the files to look into")
 	}
+	if form := f.opt("form", ""); f.Kind == "statements" && form != string(blockconf.Nginx) && form != string(blockconf.Named) {
+		p.errorf(arg, "statements: form is nginx or named")
+	}
 	if f.Kind == "fixed-version" {
 		p.checkFixed(f, arg)
 	}
@@ -129,6 +135,9 @@ func (p *parsing) argument(f *Fact, k *kind, n ast.Node) {
 	for i, a := range f.Args {
 		if strings.TrimSpace(a) == "" {
 			p.errorf(nodes[i], "%s: this one is empty", f.Kind)
+		}
+		if f.Kind == "upgrade" && !release.Knows(a) {
+			p.errorf(nodes[i], "upgrade: fettle has no table of %s's versions", a)
 		}
 		if (f.Kind == "sysctl" || f.Kind == "sysctl-conf") && !sysctlForm().MatchString(a) {
 			p.errorf(nodes[i], "%s: %q is not a key like net.ipv4.ip_forward", f.Kind, a)

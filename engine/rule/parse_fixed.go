@@ -7,7 +7,7 @@ import (
 	"fettle/host/fact/kernelversion"
 )
 
-// fixed reads the versions of distributions that a bug is mended in.
+// fixed reads the versions of distributions that a bug is fixed in.
 func (p *parsing) fixed(f *Fact, n ast.Node) {
 	for _, i := range items(n) {
 		var d FixedIn

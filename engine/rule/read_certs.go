@@ -14,7 +14,7 @@ import (
 const certLimit = 2000
 
 // readCertificates lists the certificates in files, PEM (RFC 7468) or DER. What
-// else is in a file is passed over, and shown to nobody: a private key may
+// else is in a file is skipped, and shown to nobody: a private key may
 // stand beside its certificate.
 func readCertificates(r *reading, f *Fact) ([]*certFact, error) {
 	out := []*certFact{}

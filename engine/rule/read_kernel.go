@@ -67,7 +67,7 @@ func (k *kernelFact) since(version string) (bool, error) {
 	return !before, err
 }
 
-// FixedIn is where one distribution release mended a bug.
+// FixedIn is where one distribution release fixed a bug.
 type FixedIn struct {
 	OS      string `json:"os"`
 	Release string `json:"release,omitempty"` // VERSION_ID; empty: all
@@ -80,7 +80,7 @@ var errBackports = errors.New(
 )
 
 // readFixed compares a package, or the kernel, with the versions in which a
-// bug is mended.
+// bug is fixed.
 func readFixed(r *reading, f *Fact) (*fixedFact, error) {
 	var name, version, up, manager string
 	var err error

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -55,6 +56,9 @@ func readRegex(r *reading, f *Fact) (*regexFact, error) {
 		b, err := r.content(name)
 		if host.IsAbsent(err) || errors.Is(err, host.ErrNotRegular) && len(f.Opts["in"]) > 0 && len(files) > 1 {
 			continue
+		}
+		if f.on("scripts", false) && (errors.Is(err, host.ErrTooBig) || bytes.IndexByte(b, 0) >= 0) {
+			continue // a program
 		}
 		if err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 	"fettle/host"
 )
 
-// Remedy is how a rule mends its findings.
+// Remedy is how a rule fixes its findings.
 type Remedy struct {
 	Title          *Text         `json:"title"`
 	Notes          []*Text       `json:"notes,omitempty"`
@@ -18,7 +18,7 @@ type Remedy struct {
 	Settle         time.Duration `json:"settle,omitempty"`
 	CutsConnection bool          `json:"cuts_connection,omitempty"`
 	// Vanishes: of a rule with each that lists only what is wrong, why the rule
-	// does not speak of the element any more once it is mended.
+	// does not speak of the element any more once it is fixed.
 	Vanishes string `json:"vanishes,omitempty"`
 	Steps    []Step `json:"steps"`
 }
@@ -68,7 +68,10 @@ func (r *Rule) Plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.P
 		return p, err
 	}
 	p.Settle, p.CutsConnection, p.Vanishes = r.Remedy.Settle, r.Remedy.CutsConnection, r.Remedy.Vanishes
-	if !r.Shipped {
+	switch {
+	case r.From != "":
+		p.Notes = append(p.Notes, "this plan is that of the rule "+r.ID+" of "+r.From)
+	case !r.Shipped:
 		p.Notes = append(p.Notes, "this plan is that of the rule "+r.Path)
 	}
 	for _, n := range r.Remedy.Notes {
@@ -120,10 +123,4 @@ func (r *Rule) element(ctx context.Context, s *scope, subject string) (*scope, e
 }
 
 // Trap makes the trap of a rule.
-func (r *Rule) Trap() *trap.Trap {
-	t := &trap.Trap{Lore: r.Lore(), Cost: trap.Instant, Check: r.Check}
-	if r.Remedy != nil {
-		t.Plan = r.Plan
-	}
-	return t
-}
+func (r *Rule) Trap() *trap.Trap { return r.Freeze().Trap() }

@@ -44,7 +44,9 @@ type Rule struct {
 	// Path is the file that it came from.
 	Path string `json:"path"`
 	// Shipped: it is fettle's own, and may start the read-only commands.
-	Shipped bool `json:"shipped,omitempty"`
+	Shipped bool `json:"-"`
+	// From is the pack that it came in, and who signed that.
+	From string `json:"-"`
 
 	facts map[string]*Fact
 	lets  map[string]*Let
@@ -186,19 +188,4 @@ func (r *Rule) Ready() *Rule {
 		r.lets[r.Lets[i].Name] = &r.Lets[i]
 	}
 	return r
-}
-
-// Encode writes a rule for Decode, in a process that need not check it again.
-func (r *Rule) Encode() ([]byte, error) {
-	return json.Marshal(r)
-}
-
-// Decode reads what Encode wrote: all that running the rule needs. Of its lore
-// it has the title.
-func Decode(b []byte) (*Rule, error) {
-	r := &Rule{}
-	if err := json.Unmarshal(b, r); err != nil {
-		return nil, err
-	}
-	return r.Ready(), nil
 }

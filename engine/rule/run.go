@@ -24,13 +24,23 @@ func (r *Rule) Check(ctx context.Context, h *host.Host, rep *trap.Report) error 
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
 	s := r.scope(ctx, h)
+	if !r.passes(ctx, s, rep) {
+		return nil
+	}
+	return r.look(ctx, s, rep)
+}
+
+// passes tells whether the rule applies. Where it does not, or nobody can tell, it reports that.
+func (r *Rule) passes(ctx context.Context, s *scope, rep *trap.Report) bool {
 	ok, err := r.applies(ctx, s, rep)
 	if err != nil {
 		unknown(rep, "", err)
 	}
-	if !ok || err != nil {
-		return nil
-	}
+	return ok && err == nil
+}
+
+// look judges a host that the rule applies to.
+func (r *Rule) look(ctx context.Context, s *scope, rep *trap.Report) error {
 	if r.Each == nil {
 		r.judge(ctx, s, "", rep)
 		return nil

@@ -26,9 +26,9 @@ type work struct {
 	Target Target   `json:"Target"`
 	Traps  []string `json:"traps"`
 	// Rules are the admin's own among them, checked by the parent.
-	Rules   []json.RawMessage `json:"rules,omitempty"`
-	Options trap.Options      `json:"options"`
-	Spooled bool              `json:"spooled,omitempty"` // a file was handed over to unpack an archive into
+	Rules   []byte       `json:"rules,omitempty"`
+	Options trap.Options `json:"options"`
+	Spooled bool         `json:"spooled,omitempty"` // a file was handed over to unpack an archive into
 	// Ask is one of Answers, instead of checks, and Question what it is asked.
 	Ask      string          `json:"ask,omitempty"`
 	Question json.RawMessage `json:"question,omitempty"`
@@ -59,9 +59,7 @@ func (e Engine) confined(
 	for _, t := range traps {
 		w.Traps = append(w.Traps, t.ID())
 	}
-	if w.Rules, err = e.encoded(traps); err != nil {
-		return true, "", err
-	}
+	w.Rules = e.encoded(traps)
 	job, over, err := w.job(len(traps) + 2)
 	if err != nil {
 		return true, "", err
@@ -284,8 +282,17 @@ func (w *work) open(parent *confine.Parent) (host.Source, error) {
 	return parent.Source(src), nil
 }
 
-// say sends a message. A result too big to send becomes one that says so.
+// say sends a message.
 func say(parent *confine.Parent, s saying) error {
+	b, err := s.packed()
+	if err != nil {
+		return err
+	}
+	return parent.Say(b)
+}
+
+// packed is a message as it is sent. A result too big to send becomes one that says so.
+func (s saying) packed() ([]byte, error) {
 	b, err := json.Marshal(s)
 	if s.Result != nil && (err != nil || len(b) > confine.MaxSaying) {
 		if err == nil {
@@ -293,10 +300,7 @@ func say(parent *confine.Parent, s saying) error {
 		}
 		r := trap.Result{Trap: s.Result.Trap, Took: s.Result.Took,
 			Outcomes: []trap.Outcome{{Trap: s.Result.Trap, Status: trap.Unknown, Reason: host.Reason(err)}}}
-		b, err = json.Marshal(saying{Place: s.Place, Result: &r})
+		return json.Marshal(saying{Place: s.Place, Result: &r})
 	}
-	if err != nil {
-		return err
-	}
-	return parent.Say(b)
+	return b, err
 }

@@ -65,7 +65,7 @@ func (e *Unreadable) Unwrap() error { return e.Err }
 
 // Engine runs checks.
 type Engine struct {
-	Rules []*rule.Rule // the admin's own, which a confined child has to be given
+	Rules []*rule.Frozen // the admin's own, which a confined child has to be given
 }
 
 // Check runs checks in a confined child, where there can be one, and calls

@@ -9,6 +9,23 @@ type Acceptance struct {
 	// Lapsed says why it holds no more: it ended, or the finding changed. The
 	// finding counts again.
 	Lapsed string `json:"lapsed,omitempty"`
+	// Hub: an operator accepted it on the hub, and fettle.yaml believes that.
+	Hub bool `json:"hub,omitempty"`
+}
+
+// Whose says who accepted a finding, and until when.
+func (a *Acceptance) Whose() string {
+	s := "accepted"
+	if a.Hub {
+		s += " on the hub"
+	}
+	if a.By != "" {
+		s += " by " + a.By
+	}
+	if a.Until != "" {
+		s += " until " + a.Until
+	}
+	return s
 }
 
 // Hidden tells whether a finding does not count: it was accepted, a run of

@@ -94,7 +94,7 @@ func cut(s string, n int) string {
 	return fmt.Sprintf("%s... (%d bytes more)", s[:n], len(s)-n)
 }
 
-// overflow counts an outcome that is one too many. The gravest leads, so that
+// overflow counts an outcome that is one too many. The most severe leads, so that
 // no finding and no "could not look" gets lost among the clear.
 func (r *Report) overflow(o Outcome) {
 	if r.more == nil {
@@ -130,7 +130,7 @@ func (r *Report) rest() Outcome {
 func Receive(t *Trap, in Result) Result {
 	r := &Report{trap: t.ID()}
 	for _, o := range in.Outcomes {
-		o.Accepted, o.Known = nil, false // whoever reports says that, no check does
+		o.Accepted, o.OnHub, o.Known = nil, nil, false // whoever reports says that, no check does
 		switch o.Status {
 		case Found:
 			if o.Severity < Notice || o.Severity > Critical {

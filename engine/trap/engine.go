@@ -46,10 +46,10 @@ func MayTalk(ctx context.Context) bool {
 	return ok
 }
 
-// Run runs the checks of traps over h, several at once, and calls emit once
+// Run runs the checks of traps over h, several concurrently, and calls emit once
 // per trap in the order of traps: an early result waits for those before it,
 // a stuck one holds the list up no longer than its own limit. emit is never
-// called twice at once. Run returns when every trap was emitted; when ctx
+// called concurrently. Run returns when every trap was emitted; when ctx
 // ends, whatever has not finished by then is reported unknown.
 func Run(ctx context.Context, h *host.Host, traps []*Trap, opt Options, emit func(Result)) {
 	Each(ctx, h, traps, opt, InOrder(len(traps), emit))
@@ -70,7 +70,7 @@ func InOrder(n int, emit func(Result)) (settled func(i int, r Result)) {
 	}
 }
 
-// Each is Run without the order: settled is called, never twice at once, with
+// Each is Run without the order: settled is called, never concurrently, with
 // a trap's place in the list as soon as its check has ended or was cut off. A
 // slow settled holds no check up.
 func Each(ctx context.Context, h *host.Host, traps []*Trap, opt Options, settled func(i int, r Result)) {

@@ -177,6 +177,7 @@ func TestFixable(t *testing.T) {
 }
 
 func TestReportBounds(t *testing.T) {
+	means.Short(t, "takes seconds")
 	r := &Report{trap: "t"}
 	for i := range 5000 {
 		r.Clear(fmt.Sprint("s", i), "fine")

@@ -18,7 +18,7 @@ func (a *Article) quick(front string) bool {
 	}
 	text := map[string]*string{"id": &a.ID, "title": &a.Title, "since": &a.Since}
 	lists := map[string]*[]string{"symptoms": &a.Symptoms, "tags": &a.Tags, "refs": &a.Refs,
-		"horizon": &a.Horizon, "covers": &a.Covers}
+		"questions": &a.Questions, "horizon": &a.Horizon, "covers": &a.Covers}
 	var open *[]string // the list whose items may follow
 	messages := false  // theirs may
 	for line := range strings.Lines(front) {

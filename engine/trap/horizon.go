@@ -13,10 +13,11 @@ const (
 	Now       Horizon = "now"        // fettle check
 	NextStart Horizon = "next-start" // fettle before reboot
 	Upgrade   Horizon = "upgrade"    // fettle before upgrade
+	Update    Horizon = "update"     // fettle before update: it judges versions of packages
 )
 
 // HorizonNames are the names of the horizons.
-var HorizonNames = []string{string(Now), string(NextStart), string(Upgrade)}
+var HorizonNames = []string{string(Now), string(NextStart), string(Upgrade), string(Update)}
 
 // At tells whether the trap bites at that horizon.
 func (t *Trap) At(h Horizon) bool {
@@ -64,11 +65,15 @@ const (
 	Configuration Area = "configuration" // what services read when they start; not needed for the verdict
 )
 
+// Packages is the area of apt and dpkg themselves: space, holds, pins, sources. A trap of the
+// horizon Upgrade may cover it; what it finds is told last.
+const Packages Area = "packages"
+
 // Needed are the areas without which nobody can say that a host comes back.
 var Needed = []Area{Boot, Initramfs, Fstab, StartUnits}
 
 // AreaNames are the names of the areas.
-var AreaNames = []string{string(Boot), string(Initramfs), string(Fstab), string(StartUnits), string(Configuration)}
+var AreaNames = []string{string(Boot), string(Initramfs), string(Fstab), string(StartUnits), string(Configuration), string(Packages)}
 
 // Covers tells whether the trap's check looks at that area.
 func (t *Trap) Covers(a Area) bool { return slices.Contains(t.Lore.names("covers"), string(a)) }
@@ -120,4 +125,32 @@ func (o *Outcome) Next() string {
 		s += " [without: " + o.Lost + "]"
 	}
 	return s
+}
+
+// Consequence is what an upgrade does that a trap of the horizon Upgrade foretells. It is the
+// severity that says so.
+type Consequence string
+
+// The consequences, the most severe first.
+const (
+	Stops    Consequence = "stops"    // critical: apt or dpkg stops, a service does not start, nobody can log in
+	Changes  Consequence = "changes"  // warning: something is different afterwards, or gone, without an error
+	Asks     Consequence = "asks"     // notice: a question comes, or a decision is needed
+	Prepares Consequence = "prepares" // less than critical, about apt and dpkg: space, holds, sources
+)
+
+// Consequences are all, the most severe first.
+var Consequences = []Consequence{Stops, Changes, Asks, Prepares}
+
+// AtUpgrade is what a finding of the trap means for the upgrade.
+func (t *Trap) AtUpgrade(o *Outcome) Consequence {
+	switch {
+	case o.Severity == Critical:
+		return Stops
+	case t.Covers(Packages):
+		return Prepares
+	case o.Severity == Warning:
+		return Changes
+	}
+	return Asks
 }

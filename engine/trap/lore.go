@@ -36,6 +36,9 @@ type Article struct {
 	// Messages are what programs print, as typed templates: fettle why finds them in
 	// logs, and the trap's check may.
 	Messages []message.Message `yaml:"messages"`
+	// Questions are those that the article answers, for who has no trouble: the question, and
+	// behind its "?" groups of words, each of which a text that asks it has one of ("a|b c|d").
+	Questions []string `yaml:"questions"`
 	// Tags are further words that somebody might search by.
 	Tags []string `yaml:"tags"`
 	// Horizon says when the trap bites (see Horizon), and Covers which areas of the next start

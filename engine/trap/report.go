@@ -9,7 +9,7 @@ import (
 	"fettle/host"
 )
 
-// Report collects what one check says. Its methods may be called at once, and
+// Report collects what one check says. Its methods may be called concurrently, and
 // after the engine has cut the check off they do nothing.
 type Report struct {
 	mu       sync.Mutex
@@ -18,7 +18,7 @@ type Report struct {
 	at       map[string]int // subject → place in outcomes
 	bytes    int            // about what outcomes cost
 	more     map[Status]int // outcomes over the bound
-	lead     Outcome        // the gravest of those
+	lead     Outcome        // the most severe of those
 	sealed   bool
 }
 
@@ -49,7 +49,7 @@ func (r *Report) Unknown(subject string, err error, ev ...Evidence) {
 	r.add(Outcome{Subject: subject, Status: Unknown, Reason: host.Reason(err), Evidence: ev})
 }
 
-// add keeps one outcome per subject: the gravest leads, and what the other
+// add keeps one outcome per subject: the most severe leads, and what the other
 // said goes into its detail and evidence.
 func (r *Report) add(o Outcome) {
 	r.mu.Lock()

@@ -1,5 +1,5 @@
 // Package trap is the vocabulary of fettle: traps, outcomes, evidence; and
-// the engine that runs many checks at once.
+// the engine that runs many checks concurrently.
 package trap
 
 import (
@@ -29,7 +29,7 @@ type Trap struct {
 	// Check looks at the host and reports one outcome per subject. It reads
 	// and never writes. An error becomes an unknown outcome with its reason.
 	Check func(ctx context.Context, h *host.Host, r *Report) error
-	// Plan says how to mend one finding. It reads and never writes: the plan
+	// Plan says how to fix one finding. It reads and never writes: the plan
 	// is data. Nil: fettle knows no remedy to apply.
 	Plan func(ctx context.Context, h *host.Host, f Finding) (remedy.Plan, error)
 	// Setup is what the plan can set up where nothing is wrong; nil for most traps.
@@ -162,6 +162,9 @@ type Outcome struct {
 	Fixable bool `json:"fixable,omitempty"`
 	// Accepted is set when an admin accepted this finding.
 	Accepted *Acceptance `json:"accepted,omitempty"`
+	// OnHub is set when an operator accepted this finding on the hub. It is a label: alone it
+	// neither hides the finding nor keeps it from counting.
+	OnHub *Acceptance `json:"accepted_on_hub,omitempty"`
 	// Known is set by check --new: an earlier run showed this finding, or did
 	// not know either.
 	Known bool `json:"known,omitempty"`
@@ -176,7 +179,7 @@ type Outcome struct {
 // Finding is an outcome whose status is found.
 type Finding = Outcome
 
-// ID names a finding for ever: "bridge-mtu:br0".
+// ID names a finding permanently: "bridge-mtu:br0".
 func (o *Outcome) ID() string {
 	if o.Subject == "" {
 		return o.Trap
@@ -196,7 +199,7 @@ type Result struct {
 	Outcomes []Outcome     `json:"outcomes"`
 	Took     time.Duration `json:"took_ns"`
 	// Resolved is set by check --new: findings that an earlier run showed and
-	// that are there no more.
+	// that are no longer there.
 	Resolved []Resolved `json:"resolved,omitempty"`
 }
 
@@ -209,7 +212,7 @@ func (r *Result) Regrade(s Severity) {
 	}
 }
 
-// Resolved is a finding of an earlier run that is there no more.
+// Resolved is a finding of an earlier run that is no longer there.
 type Resolved struct {
 	Subject string    `json:"subject,omitempty"`
 	Said    string    `json:"said"` // its severity and summary

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type Config struct {
 	Answer  time.Duration // to wait for the hub's answer before sending again; 0: half a minute
 	Beat    time.Duration // after which an agent that told nothing says that it is there; 0: BeatAfter
 	Events  bool
+	Changes string // the folder in which fettle fix keeps what it changed; empty: nothing is told of it
 	Log     func(string)
 	Now     func() time.Time // the host's clock, which may be wrong; nil: time.Now
 }
@@ -74,6 +76,9 @@ type Agent struct {
 	asked     time.Duration // uptime, of the last question
 	refused   int64
 
+	fixes     []message.Fix // what fettle fix changed here
+	fixed     bool          // they are to be told
+	accepts   string        // the list of what is accepted on the hub, by its name
 	hub       folded.Log    // what is logged at the hub's instance
 	wholes    float64       // whole reports that the hub may ask for now
 	wholeAt   time.Duration // uptime, when it last did
@@ -98,6 +103,7 @@ func Run(ctx context.Context, c Config) error {
 	a := &Agent{Config: c, member: member, instance: newInstance(), wait: c.Answer, needWhole: true, allowance: asksBurst, wholes: asksBurst,
 		hub:  folded.Log{To: c.Log},
 		acks: make(chan *message.Ack, 64), asks: make(chan *message.Ask, 4), connected: make(chan struct{}, 1)}
+	a.accepts = hasAccepts(c.Dir)
 	if a.spool, err = spool.Open(filepath.Join(c.Dir, spoolDir), c.MaxKept); err != nil {
 		return err
 	}
@@ -226,6 +232,7 @@ func (a *Agent) look(ctx context.Context, why string, ask *message.Ask) {
 		a.needWhole = a.needWhole || ask.Whole
 	}
 	s, took, err := check(ctx, a.Fettle, a.Args)
+	made := fixes(ctx, a.Fettle, a.Changes)
 	defer debug.FreeOSMemory() // until the next check little is needed
 	if ctx.Err() != nil {
 		return
@@ -240,7 +247,11 @@ func (a *Agent) look(ctx context.Context, why string, ask *message.Ask) {
 		a.keep(m)
 		return
 	}
-	s.Meta.Host = a.member.Name
+	if !a.member.OwnName || s.Meta.Host == "" {
+		s.Meta.Host = a.member.Name
+	}
+	a.fixed = a.fixed || !slices.Equal(made, a.fixes)
+	a.fixes = made
 	a.tell(s, took, why, id)
 }
 
@@ -249,13 +260,17 @@ func (a *Agent) tell(s *message.State, took time.Duration, why, id string) {
 	if a.needWhole || a.last == nil || uptime()-a.lastWhole > wholeEvery {
 		m := a.message(message.Whole, why, id)
 		m.Digest, m.Run = s.Digest(), &message.Run{Meta: &s.Meta, Traps: s.Traps, Results: s.Results, Took: took}
-		a.needWhole, a.lastWhole, a.last = false, uptime(), s
+		m.Fixes = a.fixes
+		a.needWhole, a.lastWhole, a.last, a.fixed = false, uptime(), s, false
 		a.keep(m)
 		return
 	}
 	m := a.message(message.Change, why, id)
 	m.Base, m.Digest, m.Run = a.last.Digest(), s.Digest(), s.Since(a.last)
 	m.Run.Took = took
+	if a.fixed {
+		m.Fixes, a.fixed = a.fixes, false
+	}
 	a.last = s
 	a.keep(m)
 }
@@ -277,7 +292,8 @@ func (a *Agent) message(kind message.Kind, why, ask string) *message.Message {
 	a.seq++
 	m := message.New(kind)
 	m.Agent, m.Instance, m.Seq, m.Sent, m.Why, m.Ask = a.member.Agent, a.instance, a.seq, a.Now().UTC(), why, ask
-	m.Self = &message.Self{Machine: a.member.Machine, Every: a.Every, Waiting: a.spool.Len(), Dropped: a.spool.Dropped, Refused: a.refused}
+	m.Self = &message.Self{Machine: a.member.Machine, Every: a.Every, Waiting: a.spool.Len(), Dropped: a.spool.Dropped, Refused: a.refused,
+		Accepts: a.accepts}
 	return m
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,6 +64,34 @@ func check(ctx context.Context, fettle string, args []string) (*message.State, t
 	}
 	s := message.StateOf(d)
 	return &s, took, nil
+}
+
+// fixes are what fettle fix changed on this host; nil where its folder is not there, or
+// this fettle cannot say.
+func fixes(ctx context.Context, fettle, dir string) []message.Fix {
+	if _, err := os.Stat(dir); dir == "" || err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, fettle, "changes", "--format", "json")
+	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "HOME=/root"}
+	c.Dir = "/"
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := c.StdoutPipe()
+	if err != nil || c.Start() != nil {
+		return nil
+	}
+	var d struct {
+		Changes []message.Fix `json:"changes"`
+	}
+	err = json.NewDecoder(io.LimitReader(out, reportLimit)).Decode(&d)
+	_, _ = io.Copy(io.Discard, out)
+	_ = c.Wait() // damaged ones are in its error; the others count
+	if err != nil {
+		return nil
+	}
+	return message.FitFixes(d.Changes)
 }
 
 // head keeps the beginning of what a program says.

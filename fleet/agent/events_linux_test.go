@@ -17,6 +17,7 @@ import (
 // TestEvents: an agent hears of links and of package runs, in namespaces of its
 // own, and of what changes nothing it does not.
 func TestEvents(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Root(t)
 	ip := means.Tool(t, "ip")
 	if os.Getenv("AGENT_ALONE") == "" {

@@ -42,10 +42,11 @@ func (a *Agent) connect() (*nats.Conn, error) {
 		nats.ConnectHandler(func(*nats.Conn) { a.wake(a.connected) }), nats.ReconnectHandler(func(*nats.Conn) { a.wake(a.connected) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				a.hub.Say("ended", "the hub: "+err.Error())
+				a.hub.Say("ended", "the hub: "+refusal(err))
 			}
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { a.hub.Say("error", "the hub: "+err.Error()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { a.hub.Say("error", "the hub: "+refusal(err)) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { a.hub.Say("error", "the hub: "+refusal(err)) }),
 	}
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
 	if a.member.CA != "" {
@@ -67,6 +68,15 @@ func (a *Agent) connect() (*nats.Conn, error) {
 		}
 	}
 	return nc, nil
+}
+
+// refusal is an error of the connection in words. A hub that takes a host's key no longer has
+// retired it, or given it another one.
+func refusal(err error) string {
+	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthRevoked) {
+		return "it does not accept this host's key: the host was retired, or got another key (fettle-hub invite --host); join again"
+	}
+	return err.Error()
 }
 
 func backoff(attempts int) time.Duration {
@@ -152,6 +162,9 @@ func (a *Agent) answered(ack *message.Ack) {
 	}
 	if ack.Whole {
 		a.needWhole = true
+	}
+	if ack.Accepts != nil {
+		a.keepAccepts(ack.Accepts)
 	}
 	if had > a.spool.Len() {
 		a.wait = a.Answer

@@ -16,12 +16,14 @@ import (
 
 	"fettle/fleet/hub/join"
 	"fettle/internal/files"
+	"fettle/report/onhub"
 )
 
 // Member is what an agent knows of its hub.
 type Member struct {
 	Agent   string   `json:"agent"`
-	Name    string   `json:"name"` // as which the host joined
+	Name    string   `json:"name"`               // as which the host joined
+	OwnName bool     `json:"own_name,omitempty"` // it is called what it calls itself at the time
 	URLs    []string `json:"urls"`
 	CA      string   `json:"ca,omitempty"`
 	Machine string   `json:"machine"` // on which it joined: see machineHash
@@ -63,7 +65,7 @@ func Load(dir string) (*Member, error) {
 
 // Save writes what a host got by joining, and forgets what waited for the hub
 // of before.
-func Save(dir, name string, a *join.Admitted) error {
+func Save(dir, name string, own bool, a *join.Admitted) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -71,11 +73,14 @@ func Save(dir, name string, a *join.Admitted) error {
 	if err != nil {
 		return err
 	}
-	b, err := json.Marshal(Member{Agent: a.Agent, Name: name, URLs: a.URLs, CA: string(a.CA), Machine: machine})
+	b, err := json.Marshal(Member{Agent: a.Agent, Name: name, OwnName: own, URLs: a.URLs, CA: string(a.CA), Machine: machine})
 	if err != nil {
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(dir, spoolDir)); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(dir, onhub.File)); err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	if err := files.WriteFile(filepath.Join(dir, credsFile), a.Creds, 0o600); err != nil {

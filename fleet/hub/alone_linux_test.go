@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"fettle/fleet/hub"
+	"fettle/internal/means"
 )
 
 // A hub that was killed goes on at once when it is started again: a lease on the
 // database in its own folder is nobody else's, however long it lasts. A second hub in that folder is refused.
 func TestStartsAgainAtOnce(t *testing.T) {
+	means.Short(t, "takes seconds")
 	w := newWorld(t)
 	w.start()
 	known, db := w.open()

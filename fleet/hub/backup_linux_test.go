@@ -16,6 +16,7 @@ import (
 
 	"fettle/fleet/hub"
 	"fettle/fleet/hub/store"
+	"fettle/internal/means"
 )
 
 // TestBackup: a backup of a hub that serves makes a hub in an empty folder, to
@@ -23,6 +24,7 @@ import (
 // that was installed anew after it, whose old key is revoked once more. What waits
 // for the hub then is taken, where it begins with a whole report.
 func TestBackup(t *testing.T) {
+	means.Short(t, "takes seconds")
 	w := newWorld(t)
 	w.start()
 	known, db := w.open()

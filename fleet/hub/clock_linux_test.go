@@ -11,6 +11,7 @@ import (
 
 	"fettle/fleet/hub"
 	"fettle/fleet/hub/store"
+	"fettle/internal/means"
 )
 
 // timed is counting, with the time of each check beside it.
@@ -20,6 +21,7 @@ var timed = strings.Replace(counting, "echo $n > n\n", "echo $n > n\necho $n $(d
 // in the order in which things were, at the times at which they were, and are silent
 // when they are.
 func TestClocks(t *testing.T) {
+	means.Short(t, "takes seconds")
 	const off = 5 * 24 * time.Hour
 	w := newWorld(t)
 	w.start()
@@ -55,7 +57,7 @@ func TestClocks(t *testing.T) {
 		w.until(name+" has told all", func() bool { return w.newest(db, h) > at })
 	}
 	silent := func(since time.Duration) int {
-		rows, err := db.Hosts(t.Context(), store.HostQuery{SilentBefore: time.Now().Add(-since), Limit: 10})
+		rows, err := db.Hosts(t.Context(), store.HostQuery{Scope: store.Everything, SilentBefore: time.Now().Add(-since), Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

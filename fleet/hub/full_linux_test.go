@@ -18,6 +18,7 @@ import (
 // TestFull: the disk of the hub is full, or that of its stream alone: it says so,
 // keeps running, loses nothing that it acknowledged, and goes on by itself when there is room.
 func TestFull(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if os.Getenv("HUB_FULL") == "" {
 		means.Root(t)
 		means.Elsewhere(t, syscall.CLONE_NEWNS, 150*time.Second, "HUB_FULL=1")

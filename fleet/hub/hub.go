@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -24,7 +25,9 @@ import (
 	"fettle/fleet/hub/ingest"
 	"fettle/fleet/hub/join"
 	"fettle/fleet/hub/message"
+	"fettle/fleet/hub/notify"
 	"fettle/fleet/hub/store"
+	deliver "fettle/report/notify"
 )
 
 // Config is what fettle-hub serve is told.
@@ -40,8 +43,11 @@ type Config struct {
 	KnownHosts string
 	Group      string // of hosts that join by ssh host key
 	MaxStore   int64
-	Keep       time.Duration // changes and curves
-	Traps      []string      // those that this hub knows: only these count over the fleet
+	Keep       time.Duration    // changes and curves
+	Traps      []string         // those that this hub knows: only these count over the fleet
+	Notify     *notify.Settings // nil: nobody is notified
+	Page       string           // its URL, for messages
+	Silent     time.Duration    // a host that has sent nothing for this long is silent
 	Log        func(string)
 }
 
@@ -66,6 +72,8 @@ type Hub struct {
 	lock   *os.File    // of the state folder
 	// trouble is what was last said of a stream that takes nothing.
 	trouble saying
+	queue   atomic.Pointer[jetstream.Consumer]
+	stuck   atomic.Pointer[string] // why the stream takes nothing
 }
 
 // OpenDir makes the state folder, for its owner alone.
@@ -171,11 +179,7 @@ func (h *Hub) serverTLS() (*tls.Config, error) {
 	if h.Cert != "" {
 		return bus.ServerTLS(h.Cert, h.Key)
 	}
-	cert, err := bus.OwnCertificate(h.Dir, h.names())
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}, nil
+	return bus.OwnTLS(h.Dir, h.names())
 }
 
 // names are those under which agents may reach the hub: what was given, the
@@ -226,6 +230,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.queue.Store(&consumer)
 	joins := &join.Service{
 		DB:         h.DB,
 		Keys:       h.keys,
@@ -243,11 +248,28 @@ func (h *Hub) Run(ctx context.Context) error {
 	h.ban(ctx)
 	var wait sync.WaitGroup
 	wait.Go(func() { h.keepHouse(ctx) })
+	if h.Notify != nil {
+		wait.Go(func() { h.notifier().Run(ctx) })
+	}
 	wait.Go(func() {
 		ingest.Run(ctx, ingest.Config{DB: h.DB, Conn: h.Conn, Consumer: consumer, Holder: holder(), Log: h.Log, Flood: h.flood})
 	})
 	wait.Wait()
 	return nil
+}
+
+// notifier tells people, by the settings.
+func (h *Hub) notifier() *notify.Notifier {
+	return &notify.Notifier{DB: h.DB, Sender: deliver.System(), Settings: h.Notify, Hub: h.title(), URL: h.Page, Silent: h.Silent,
+		Holder: holder(), Log: h.Log, Now: time.Now, Started: time.Now()}
+}
+
+// title is what messages call the hub.
+func (h *Hub) title() string {
+	if len(h.Names) > 0 {
+		return h.Names[0]
+	}
+	return hostname()
 }
 
 // open opens the stream.
@@ -351,14 +373,40 @@ func (h *Hub) revive(ctx context.Context) {
 	if err == nil && trouble {
 		_, err = h.open(ctx)
 	}
+	if err == nil {
+		h.stuck.Store(nil)
+	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
+		why := err.Error()
+		h.stuck.Store(&why)
 		h.trouble.say(h.Log, "agents' messages cannot be kept, and agents keep them meanwhile: "+err.Error())
 	case trouble:
 		h.trouble = saying{}
 		h.Log("agents' messages are kept again")
 	}
+}
+
+// Queue is how many messages wait to be stored, or to be acknowledged.
+func (h *Hub) Queue(ctx context.Context) (int64, error) {
+	c := h.queue.Load()
+	if c == nil {
+		return 0, errors.New("the stream is not open yet")
+	}
+	info, err := (*c).Info(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return int64(info.NumPending) + int64(info.NumAckPending), nil
+}
+
+// Storing tells why agents' messages cannot be kept.
+func (h *Hub) Storing() error {
+	if why := h.stuck.Load(); why != nil {
+		return errors.New(*why)
+	}
+	return nil
 }
 
 // saying is something that is not to be said each time.

@@ -28,6 +28,7 @@ import (
 	"fettle/fleet/hub/join"
 	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/store/storetest"
+	"fettle/internal/means"
 )
 
 // The test's own binary is the hub, too: a process of its own, to be killed.
@@ -190,7 +191,7 @@ func (w *world) join(name string, i join.Invite) *host {
 		return err == nil
 	})
 	h := &host{w: w, dir: filepath.Join(w.dir, name), agent: got.Agent}
-	if err := agent.Save(h.dir, name, got); err != nil {
+	if err := agent.Save(h.dir, name, false, got); err != nil {
 		w.Fatal(err)
 	}
 	return h
@@ -258,6 +259,7 @@ func (h *host) checks() int {
 // TestKilled: a hub that is killed at any moment, while agents send, loses
 // nothing and takes nothing twice, also where NATS hands it once more what it has.
 func TestKilled(t *testing.T) {
+	means.Short(t, "takes seconds")
 	w := newWorld(t)
 	w.env = []string{"HUB_AGAIN=1"}
 	w.start()
@@ -356,6 +358,7 @@ func (w *world) complete(db *store.DB, h *host) {
 // TestOffline: what a host finds while the hub is away comes later, with the time
 // at which it was.
 func TestOffline(t *testing.T) {
+	means.Short(t, "takes seconds")
 	w := newWorld(t)
 	w.start()
 	known, db := w.open()

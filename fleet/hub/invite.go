@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,10 @@ type Known struct {
 	Pin      string   `json:"pin,omitempty"`
 	CA       []byte   `json:"ca,omitempty"`
 	Database string   `json:"database,omitempty"`
+	// Local is how this machine reaches the embedded server, whose certificate is for Name
+	// where that is not the hub's own.
+	Local string `json:"local,omitempty"`
+	Name  string `json:"name,omitempty"`
 }
 
 const knownFile = "hub.json"
@@ -68,6 +73,12 @@ func (k *Known) Where(dir string) string {
 
 func (h *Hub) writeKnown() error {
 	k := Known{URLs: h.URLs(), Database: h.Database}
+	if h.server != nil {
+		k.Local = loopbackOf(h.server.Addr())
+		if h.Cert != "" && len(h.Names) > 0 {
+			k.Name = h.Names[0]
+		}
+	}
 	if err := h.trust(&k); err != nil {
 		return err
 	}
@@ -76,6 +87,18 @@ func (h *Hub) writeKnown() error {
 		return err
 	}
 	return renameio.WriteFile(filepath.Join(h.Dir, knownFile), b, 0o600)
+}
+
+// loopbackOf is the URL of a server of this machine, by the loopback where it listens there.
+func loopbackOf(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return ""
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "tls://" + net.JoinHostPort(host, port)
 }
 
 // trust says how agents know the hub.
@@ -146,9 +169,9 @@ func Rekey(ctx context.Context, dir string, known Known, db *store.DB, h *store.
 	return line, Remember(ctx, dir, db)
 }
 
-// Ask asks in the name of the hub that serves from a folder; hub.Hub.Ask is for
+// Ask asks agents, or all for "", in the name of the hub that serves from a folder; hub.Hub.Ask is for
 // that hub itself.
-func Ask(dir string, known Known, agent string, whole bool, within time.Duration) (string, error) {
+func Ask(dir string, known Known, agents []string, whole bool, within time.Duration) (string, error) {
 	keys, err := bus.LoadKeys(dir)
 	if err != nil {
 		return "", err
@@ -157,13 +180,26 @@ func Ask(dir string, known Known, agent string, whole bool, within time.Duration
 	if err != nil {
 		return "", err
 	}
-	nc, err := bus.ConnectTo(strings.Join(known.URLs, ","), keys, conf, nil)
+	urls := strings.Join(known.URLs, ",")
+	if known.Local != "" { // the name under which agents reach the hub may lead elsewhere from here
+		urls = known.Local
+		if conf == nil {
+			conf = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		conf.ServerName = known.Name
+	}
+	nc, err := bus.ConnectTo(urls, keys, conf, nil)
 	if err != nil {
 		return "", err
 	}
 	defer nc.Close()
 	id := join.NewAgent()
-	return id, bus.Ask(nc, agent, message.NewAsk(id, whole, within))
+	for _, agent := range agents {
+		if err := bus.Ask(nc, agent, message.NewAsk(id, whole, within)); err != nil {
+			return "", err
+		}
+	}
+	return id, nil
 }
 
 // tls is how the hub's own verbs know its server.

@@ -15,11 +15,13 @@ import (
 	"fettle/fleet/hub"
 	"fettle/fleet/hub/join"
 	"fettle/fleet/hub/message"
+	"fettle/internal/means"
 )
 
 // TestJoinFlood: whoever holds an invitation, and asks to join without end, keeps out
 // nobody else who holds the same one, and fills no log.
 func TestJoinFlood(t *testing.T) {
+	means.Short(t, "takes seconds")
 	w := newWorld(t)
 	w.start()
 	known, db := w.open()

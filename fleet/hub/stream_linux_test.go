@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"fettle/fleet/hub"
+	"fettle/internal/means"
 )
 
 // TestStreamLost: what NATS keeps is gone, or damaged, when a hub starts: agents
 // send again what the database does not have.
 func TestStreamLost(t *testing.T) {
+	means.Short(t, "takes seconds")
 	w := newWorld(t)
 	w.start()
 	known, db := w.open()

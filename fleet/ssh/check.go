@@ -29,7 +29,7 @@ const (
 )
 
 // Check runs `fettle check --format jsonl` with further arguments on the
-// hosts, and calls emit with what comes back, never twice at once. Each host
+// hosts, and calls emit with what comes back, never concurrently. Each host
 // ends with a line of type "end" or with an error.
 func (f *Fleet) Check(ctx context.Context, hosts []string, args []string, emit func(Event)) {
 	events := make(chan Event)

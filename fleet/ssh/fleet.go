@@ -1,4 +1,4 @@
-// Package ssh runs fettle on many hosts at once over the system's OpenSSH.
+// Package ssh runs fettle on many hosts in parallel over the system's OpenSSH.
 // Nothing has to be installed there: fettle's own binary is copied once, kept
 // by its hash, and verified before every run.
 package ssh

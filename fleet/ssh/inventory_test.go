@@ -12,6 +12,7 @@ import (
 
 // TestInventory has Ansible itself read inventories.
 func TestInventory(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Tool(t, "ansible-inventory")
 	dir := t.TempDir()
 	ini := filepath.Join(dir, "hosts.ini")

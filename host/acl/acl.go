@@ -147,7 +147,7 @@ func (a ACL) Valid() error {
 			return fmt.Errorf("%s entry has unknown permission bits %#x", e.Tag, uint16(e.Perm))
 		}
 		if e.Tag.named() && e.ID == noID {
-			return fmt.Errorf("%s entry has the ID %d, which stands for none", e.Tag, uint32(noID))
+			return fmt.Errorf("%s entry has the ID %d, which means no user or group", e.Tag, uint32(noID))
 		}
 		key := Entry{Tag: e.Tag, ID: e.ID}
 		if !e.Tag.named() {
@@ -201,7 +201,7 @@ func (a ACL) Allows(uid uint32, gids []uint32, owner, group uint32, want Perm) b
 	return !matched && a.perm(Other)&want == want
 }
 
-// WithMask returns the list with its mask computed anew: the union of what
+// WithMask returns the list with its mask computed again: the union of what
 // User, GroupObj and Group entries grant (acl_calc_mask(3)). A minimal list
 // without a mask gets none.
 func (a ACL) WithMask() ACL {
@@ -223,7 +223,7 @@ func (a ACL) WithMask() ACL {
 
 // Merge does what setfacl -m does: each entry replaces the one of the same
 // tag and ID or is added. Unless one of them is the mask, the mask is
-// computed anew. The receiver is not changed.
+// computed again. The receiver is not changed.
 func (a ACL) Merge(entries ...Entry) ACL {
 	out := slices.Clone(a)
 	mask := false

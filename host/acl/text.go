@@ -101,7 +101,7 @@ func parseEntry(s string, names Names) (Entry, error) {
 func resolve(name string, tag Tag, lookup func(string) (uint32, error)) (uint32, error) {
 	if n, err := strconv.ParseUint(name, 10, 32); err == nil {
 		if n == noID {
-			return 0, fmt.Errorf("%s ID %s stands for none", tag, name)
+			return 0, fmt.Errorf("%s ID %s means no user or group", tag, name)
 		}
 		return uint32(n), nil
 	}

@@ -65,7 +65,7 @@ func (l Limits) orDefault() Limits {
 
 // Tree is a folder tree. Paths are absolute as seen from its own root.
 // Errors are *fs.PathError around one of package host's errors. All methods
-// may be called at once.
+// may be called concurrently.
 type Tree struct {
 	store
 	name string

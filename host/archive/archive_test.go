@@ -212,6 +212,7 @@ func checkHouse(t *testing.T, tr *Tree) {
 }
 
 func TestHostile(t *testing.T) {
+	means.Short(t, "takes seconds")
 	xz := means.Tool(t, "xz")
 	many := make([]m, 50)
 	for i := range many {
@@ -357,6 +358,7 @@ func TestNothingLeft(t *testing.T) {
 // TestLongLinksStaySmall: what is kept of an archive is what it names, not the
 // headers around that, and not for ever.
 func TestLongLinksStaySmall(t *testing.T) {
+	means.Short(t, "takes seconds")
 	f, err := os.Create(filepath.Join(t.TempDir(), "links.tar"))
 	if err != nil {
 		t.Fatal(err)

@@ -137,7 +137,7 @@ func drain(m *meter, buf []byte) error {
 		if _, err := m.Read(buf); err == io.EOF {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("behind the last member: %w", cutOff(err))
+			return fmt.Errorf("after the last member: %w", cutOff(err))
 		}
 	}
 }

@@ -4,5 +4,5 @@ package archive
 
 import "os"
 
-// TempFile makes a temporary file whose name is gone at once.
+// TempFile makes a temporary file whose name is gone immediately.
 func TempFile() (*os.File, error) { return unlinkedTemp(os.TempDir()) }

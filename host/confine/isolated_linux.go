@@ -44,7 +44,7 @@ func isolate() ([]string, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("parting from the host's mounts: %w", err)
 	}
-	// Addresses that the host has, the namespace has not: programs may bind to them all the same.
+	// Addresses that the host has, the namespace has not: programs may bind to them nevertheless.
 	for _, v := range []string{"ipv4", "ipv6"} {
 		os.WriteFile("/proc/sys/net/"+v+"/ip_nonlocal_bind", []byte("1"), 0)
 	}

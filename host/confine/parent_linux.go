@@ -35,7 +35,7 @@ type Job struct {
 
 // Bounds of what a child may do to its parent.
 const (
-	maxAsking  = 64              // questions at once
+	maxAsking  = 64              // questions concurrently
 	maxTotal   = 256 << 20       // bytes of all messages
 	answerTime = 2 * time.Minute // for one table
 	lastWords  = 4 << 10         // bytes kept of what the child writes to standard error

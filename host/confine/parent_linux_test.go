@@ -170,6 +170,7 @@ func start(t *testing.T, job string) *Child {
 }
 
 func TestChildren(t *testing.T) {
+	means.Short(t, "takes seconds")
 	old := silence
 	silence = 1500 * time.Millisecond // the race detector ends programs a second late
 	defer func() { silence = old }()
@@ -177,7 +178,7 @@ func TestChildren(t *testing.T) {
 		"stop":    "gave no sign of life",
 		"flood":   "sent too much",
 		"deaf":    "sent too much",
-		"huge":    "is none that may come",
+		"huge":    "unexpected frame",
 		"half":    "ended: exit status 0",
 		"grumble": "ended: exit status 2: fatal error: this and that",
 	} {

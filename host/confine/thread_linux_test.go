@@ -91,6 +91,22 @@ func TestThreadConfinesItsCommand(t *testing.T) {
 	}
 }
 
+// apt parts signed lists from their signatures in /tmp before it can say what it would install.
+func TestAptReadsSignedLists(t *testing.T) {
+	means.Root(t)
+	if lists, _ := filepath.Glob("/var/lib/apt/lists/*InRelease"); len(lists) == 0 {
+		means.Left(t, "it needs signed lists of apt (apt-get update)")
+	}
+	spec := host.Commands["apt-get"]
+	ask := "exec " + spec.Paths[0] + " -s -q -o Debug::NoLocking=true -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= dist-upgrade"
+	if out := confined(t, Rules{Write: spec.Write}, ask); out.Exit != 0 {
+		t.Errorf("exit %d: %s", out.Exit, out.Stderr)
+	}
+	if out := confined(t, Rules{Write: spec.Write}, "echo x > /var/tmp/fettle-test"); out.Exit == 0 {
+		t.Error("it may write elsewhere, too")
+	}
+}
+
 // A command does not outlive the fettle that runs it.
 func TestCommandEndsWithItsParent(t *testing.T) {
 	if os.Getenv("PARENT_OF_SLEEP") != "" {

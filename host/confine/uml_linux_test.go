@@ -20,6 +20,7 @@ import (
 // (User-Mode Linux), over this machine's own files. Whether a filter that is
 // installed there holds is said by that kernel.
 func TestEveryRuleWithoutLandlock(t *testing.T) {
+	means.Short(t, "takes seconds")
 	uml := means.Tool(t, "linux.uml")
 	t.Parallel()
 	dir := t.TempDir()

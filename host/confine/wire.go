@@ -54,7 +54,7 @@ func readFrame(r io.Reader, limit func(kind byte) int) (frame, error) {
 	f := frame{kind: head[4], num: binary.LittleEndian.Uint32(head[5:])}
 	n := binary.LittleEndian.Uint32(head[:])
 	if int64(n) > int64(limit(f.kind)) {
-		return f, fmt.Errorf("a frame %q of %d bytes is none that may come", f.kind, n)
+		return f, fmt.Errorf("unexpected frame %q of %d bytes", f.kind, n)
 	}
 	f.body = make([]byte, n)
 	if _, err := io.ReadFull(r, f.body); err != nil {

@@ -6,7 +6,7 @@ import (
 	"fettle/internal/lazy"
 )
 
-// aptConf reads apt.conf(5) line by line: settings stand in settings, and values go on.
+// aptConf reads apt.conf(5) line by line: settings are in settings, and values go on.
 type aptConf struct {
 	r      *Redactor
 	in     []string // the settings whose braces are open; "" for braces without one

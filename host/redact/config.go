@@ -90,7 +90,7 @@ func (r *Redactor) namesLine(name string) func(string) string {
 	return nil
 }
 
-// ldapLine redacts a line of ldap.conf, where nothing behind a value is a comment.
+// ldapLine redacts a line of ldap.conf, where nothing after a value is a comment.
 func (r *Redactor) ldapLine(line string) string {
 	if f := strings.Fields(line); len(f) > 1 && takesOne(f[0]) {
 		at := strings.Index(line, f[0]) + len(f[0])
@@ -223,7 +223,7 @@ var dnsmasqKey = lazy.Regexp(`^(\s*(?:--)?(?:dhcp-host|host-record|cname|address
 	`srv-host|mx-host|rev-server|domain|dhcp-option|dhcp-boot|` +
 	`auth-zone|auth-server|naptr-record|dhcp-relay|dhcp-mac|dhcp-name-match|interface-name|dhcp-userclass|dhcp-vendorclass)\s*=\s*)(.*)$`)
 
-// dnsmasqLine: there, names stand between commas and slashes.
+// dnsmasqLine: there, names are between commas and slashes.
 func (r *Redactor) dnsmasqLine(line string) string {
 	line = withoutComment(line)
 	m := dnsmasqKey().FindStringSubmatch(line)

@@ -6,12 +6,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 // TestLongLines: what is tried at each byte looks at a bounded part of the rest, so that a
 // line of 16 times the length costs about 16 times as much. Were it all of the rest, it would
 // cost 256 times as much. CPU time of this thread is measured: other load does not count.
 func TestLongLines(t *testing.T) {
+	means.Short(t, "takes seconds")
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const short, times = 1 << 10, 16

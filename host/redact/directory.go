@@ -74,7 +74,7 @@ func (r *Redactor) variable(line string) string {
 // certificates replaces each certificate by one without names that is valid as
 // long, with a key made from r's, which signs it too; one that was issued still
 // names another as its issuer. Nothing else of the file
-// is kept: a private key may stand beside.
+// is kept: a private key may be beside.
 func (r *Redactor) certificates(b []byte) []byte {
 	var out bytes.Buffer
 	for n := int64(1); ; n++ {

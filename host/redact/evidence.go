@@ -2,6 +2,7 @@ package redact
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"fettle/internal/lazy"
@@ -14,42 +15,47 @@ import (
 // secret: values of settings and options that hold one, arguments by which programs are given
 // one, and tokens of well-known forms.
 func Masked(source, value string) string {
-	if !suspicious(value) {
-		return value
-	}
-	v := pem().ReplaceAllString(value, Dropped)
-	v = maskSetting(v, namesServices().MatchString(source))
-	for _, re := range handedOver {
-		v = re().ReplaceAllString(v, "${1}"+Dropped+"${3}")
-	}
-	v = urlPassword().ReplaceAllString(v, "${1}"+Dropped+"${2}")
-	if strings.Contains(source, "gnupg/") || strings.Contains(v, "ldapserver") {
-		v = withoutLDAP(v)
-	}
-	return wellKnown().ReplaceAllString(v, Dropped)
+	low := folded(value)
+	return masked(source, value, func(hints ...string) bool {
+		return slices.ContainsFunc(hints, func(h string) bool { return strings.Contains(low, h) })
+	})
 }
 
-// hints are parts of all that Masked looks for, so that evidence without any costs nothing.
-var hints = []string{"pass", "pwd", "pw=", "pw:", "secret", "token", "key", "psk", "pin", "credential", "community",
-	"auth", "bearer", "basic ", "cak", "wep",
-	"://", "<<<", "ldapserver", "curl", "mysql", "mariadb", "ipmi", "mosquitto", "lftp", "rdesktop", "freerdp", "snmp",
-	"ldap", "smb", "rpcclient",
-	"openssl", "zip", "7z", "useradd", "usermod", "nmcli", "iw", "-u", "user", "%", "cryptsetup", "gpg", "docker", "podman",
-	"mount", "zfs", "restic", "borg",
-	"kinit", "mongo", "redis", "eyj", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "sk_live",
-	"sk_test", "akia", "asia", "-----begin",
-	"xauth", "eap", "rsa", "ecdsa", "p12", "digest", "negotiate"}
+// folded is text as regular expressions without regard to case see it: the long s is an s
+// to them, and the sign of Kelvin a k.
+func folded(s string) string { return strings.ReplaceAll(strings.ToLower(s), "ſ", "s") }
 
-// suspicious tells whether there is anything to look at closely.
-func suspicious(value string) bool {
-	low := strings.ToLower(value)
-	for _, h := range hints {
-		if strings.Contains(low, h) {
-			return true
+// masked runs those expressions of which a hint is in the value: most values have none.
+func masked(source, v string, may func(hints ...string) bool) string {
+	if may("-----begin") {
+		v = pem().ReplaceAllString(v, Dropped)
+	}
+	if may("=", ":") && may(named...) {
+		v = maskSetting(v, namesServices().MatchString(source))
+	}
+	for _, m := range handedOver {
+		if may(m.hints...) {
+			v = m.re().ReplaceAllString(v, "${1}"+Dropped+"${3}")
 		}
 	}
-	return len(value) >= 44 && strings.Contains(value, "=")
+	if may("://") {
+		v = urlPassword().ReplaceAllString(v, "${1}"+Dropped+"${2}")
+	}
+	if may("ldapserver") || strings.Contains(source, "gnupg/") {
+		v = withoutLDAP(v)
+	}
+	if may(tokens...) || len(v) >= 44 && may("=") {
+		v = wellKnown().ReplaceAllString(v, Dropped)
+	}
+	return v
 }
+
+var (
+	// named are parts of the names of settings that hold a secret.
+	named = []string{"pass", "pw", "secret", "token", "key", "psk", "pin", "credential", "community", "authtok", "cak", "wep", "ecryptfs_"}
+	// tokens are how well-known ones begin.
+	tokens = []string{"eyj", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "sk_", "akia", "asia"}
+)
 
 // MaskedProse is Masked for sentences, in which "password:" begins no setting.
 func MaskedProse(s string) string { return Masked("prose", s) }
@@ -86,25 +92,35 @@ func maskSetting(v string, services bool) string {
 	return mountKey().ReplaceAllString(v, "${1}"+Dropped)
 }
 
-// handedOver are the ways in which programs are given a secret; the third group stays.
-var handedOver = []func() *regexp.Regexp{
-	secretWords, secretPSK, secretFlag, curlUser, shortFlag, bearer, macsecKey,
-	lazy.Regexp(`(?i)((?:^|[\s"'])--?[a-z-]*(?:pin|pass(?:wd|word|phrase)?|secret|token|api-?key|` +
-		`credential)s?[ =])("[^"]*"|'[^']*'|[^\s"']+)()`),
-	lazy.Regexp(`(\b(?:ipmitool|ipmi-\w+|mosquitto_\w+|lftp|rdesktop|xfreerdp)\b.*?\s-P\s?)("[^"]*"|'[^']*'|\S+)()`),
-	lazy.Regexp(`(\b(?:snmp\w+|net-snmp\w*|check_snmp)\b.*?\s-A\s?)("[^"]*"|'[^']*'|\S+)()`),
-	lazy.Regexp(`(\b(?:snmp\w+|net-snmp\w*|check_snmp)\b.*?\s-X\s?)("[^"]*"|'[^']*'|\S+)()`),
-	lazy.Regexp(`(\b(?:snmp\w+|net-snmp\w*|check_snmp)\b.*?\s-[cC]\s?)("[^"]*"|'[^']*'|\S+)()`),
-	lazy.Regexp(`(\b(?:ldap\w+|smbpasswd|rpcclient)\b.*?\s-w\s?)("[^"]*"|'[^']*'|\S+)()`),
-	lazy.Regexp(`(\b(?:openssl|zip|7z|unzip|steghide)\b.*?\s-(?:k|p|P|pass(?:in|out)?)[\s:]?)("[^"]*"|'[^']*'|[^\s/-]\S*)()`),
-	lazy.Regexp(`(\b(?:useradd|usermod|chpasswd|htpasswd)\b.*?\s-(?:p|b\w*)\s+)(.+?)($|[|;&])`),
-	lazy.Regexp(`(\bwpa_passphrase\s+\S+\s+)("[^"]*"|'[^']*'|[^\s|;>&]+)()`),
-	lazy.Regexp(`(\b(?:nmcli|mysqladmin|iwconfig|iw)\b.*?\s(?:password|key)\s+)("[^"]*"|'[^']*'|\S+)()`),
-	lazy.Regexp(`((?:-U|user(?:name)?=|-u)\s?[^\s%,=]{1,64}%)([^\s,]+)()`),
-	lazy.Regexp(`(<<<\s*)("[^"]*"|'[^']*'|\S+)()`),
-	lazy.Regexp(`(\b(?:echo|printf)\s+(?:-\w+\s+)*)("[^"]*"|'[^']*'|[^|;>]+?)(\s*\|\s*(?:sudo\s+)?(?:\S*/)?(?:cryptsetup|` +
+// handedOver are the ways in which programs are given a secret; the third group stays. One
+// of the hints, in small letters, is in all that the expression matches.
+var handedOver = []struct {
+	hints []string
+	re    func() *regexp.Regexp
+}{
+	{[]string{"psk", "pass", "key", "identity", "pw", "secret", "cak"}, secretWords},
+	{[]string{"psk", "xauth", "eap", "rsa", "ecdsa", "p12", "pin", "pkcs8"}, secretPSK},
+	{[]string{"-user", "-proxy-user", "-pass", "-secret", "-token", "-api-key", "-auth", "-oauth2-bearer"}, secretFlag},
+	{[]string{"curl"}, curlUser},
+	{[]string{"mysql", "mariadb", "sshpass", "mongo", "redis-cli"}, shortFlag},
+	{[]string{"bearer", "basic", "digest", "negotiate"}, bearer},
+	{[]string{"key"}, macsecKey},
+	{[]string{"pin", "pass", "secret", "token", "api", "credential"}, lazy.Regexp(`(?i)((?:^|[\s"'])--?[a-z-]*(?:pin|pass(?:wd|word|phrase)?|secret|token|api-?key|` +
+		`credential)s?[ =])("[^"]*"|'[^']*'|[^\s"']+)()`)},
+	{[]string{"ipmi", "mosquitto_", "lftp", "rdesktop", "xfreerdp"}, lazy.Regexp(`(\b(?:ipmitool|ipmi-\w+|mosquitto_\w+|lftp|rdesktop|xfreerdp)\b.*?\s-P\s?)("[^"]*"|'[^']*'|\S+)()`)},
+	{[]string{"snmp"}, lazy.Regexp(`(\b(?:snmp\w+|net-snmp\w*|check_snmp)\b.*?\s-A\s?)("[^"]*"|'[^']*'|\S+)()`)},
+	{[]string{"snmp"}, lazy.Regexp(`(\b(?:snmp\w+|net-snmp\w*|check_snmp)\b.*?\s-X\s?)("[^"]*"|'[^']*'|\S+)()`)},
+	{[]string{"snmp"}, lazy.Regexp(`(\b(?:snmp\w+|net-snmp\w*|check_snmp)\b.*?\s-[cC]\s?)("[^"]*"|'[^']*'|\S+)()`)},
+	{[]string{"ldap", "smbpasswd", "rpcclient"}, lazy.Regexp(`(\b(?:ldap\w+|smbpasswd|rpcclient)\b.*?\s-w\s?)("[^"]*"|'[^']*'|\S+)()`)},
+	{[]string{"openssl", "zip", "7z", "steghide"}, lazy.Regexp(`(\b(?:openssl|zip|7z|unzip|steghide)\b.*?\s-(?:k|p|P|pass(?:in|out)?)[\s:]?)("[^"]*"|'[^']*'|[^\s/-]\S*)()`)},
+	{[]string{"useradd", "usermod", "chpasswd", "htpasswd"}, lazy.Regexp(`(\b(?:useradd|usermod|chpasswd|htpasswd)\b.*?\s-(?:p|b\w*)\s+)(.+?)($|[|;&])`)},
+	{[]string{"wpa_passphrase"}, lazy.Regexp(`(\bwpa_passphrase\s+\S+\s+)("[^"]*"|'[^']*'|[^\s|;>&]+)()`)},
+	{[]string{"nmcli", "mysqladmin", "iw"}, lazy.Regexp(`(\b(?:nmcli|mysqladmin|iwconfig|iw)\b.*?\s(?:password|key)\s+)("[^"]*"|'[^']*'|\S+)()`)},
+	{[]string{"%"}, lazy.Regexp(`((?:-U|user(?:name)?=|-u)\s?[^\s%,=]{1,64}%)([^\s,]+)()`)},
+	{[]string{"<<<"}, lazy.Regexp(`(<<<\s*)("[^"]*"|'[^']*'|\S+)()`)},
+	{[]string{"echo", "printf"}, lazy.Regexp(`(\b(?:echo|printf)\s+(?:-\w+\s+)*)("[^"]*"|'[^']*'|[^|;>]+?)(\s*\|\s*(?:sudo\s+)?(?:\S*/)?(?:cryptsetup|` +
 		`gpg2?|chpasswd|passwd|su|sudo|openssl|` +
-		`smbpasswd|docker|podman|mount|zfs|restic|borg|kinit|wpa_passphrase|systemd-creds|saslpasswd2?)\b.*)`),
+		`smbpasswd|docker|podman|mount|zfs|restic|borg|kinit|wpa_passphrase|systemd-creds|saslpasswd2?)\b.*)`)},
 }
 
 // wellKnown are tokens that their form tells: JSON Web Tokens, those of GitHub, GitLab, Slack,

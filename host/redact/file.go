@@ -27,7 +27,7 @@ func (r *Redactor) File(name string, b []byte) ([]byte, bool) {
 	case Firmware:
 		return anonymousTable(b), true
 	}
-	if kind == Lines { // a name in another encoding may stand in a comment
+	if kind == Lines { // a name in another encoding may be in a comment
 		b = bytes.ReplaceAll(bytes.ToValidUTF8(b, []byte("?")), []byte{0}, []byte("?"))
 	}
 	if kind == Unknown || !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {

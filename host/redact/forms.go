@@ -129,7 +129,7 @@ func (r *Redactor) reversed6(s string) string {
 	return strings.Join(digits, ".") + "."
 }
 
-// scrambled replaces hex digits one by one and keeps what stands between them.
+// scrambled replaces hex digits one by one and keeps what is between them.
 func (r *Redactor) scrambled(s string) string {
 	plain := strings.ToLower(s)
 	if strings.Trim(plain, "0:-") == "" || strings.Trim(plain, "f:-") == "" {

@@ -23,7 +23,7 @@ func (r *Redactor) betweenKeys(s string, lines func(string) string) string {
 	}
 }
 
-// indented is a key in place of one, as it stands in Signed-By.
+// indented is a key in place of one, as it is in Signed-By.
 func (r *Redactor) indented(key string) string {
 	var plain strings.Builder
 	for line := range strings.Lines(key) {

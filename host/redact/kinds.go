@@ -75,6 +75,9 @@ var kindsOf = []struct {
 		"/etc/sysctl.conf",
 		Config,
 	}, {"/etc/ufw/ufw.conf", Config}, {"/etc/ufw/sysctl.conf", Config}, {"/etc/network/", Config}, {"/etc/NetworkManager/", Config},
+	{"/etc/ufw/", Lines}, {"/etc/fail2ban/", Config}, {"/etc/exports", Config}, {"/etc/exports.d/", Config},
+	{"/var/lib/docker/containers/*/hostconfig.json", Config}, {"/var/snap/docker/common/var-lib-docker/containers/*/hostconfig.json", Config},
+	{"/etc/my.cnf", Lines}, {"/etc/my.cnf.d/", Lines}, {"/etc/mysql/", Lines},
 	{"/etc/fstab", Config}, {"/etc/nftables.conf", Config}, {"/etc/nftables.d/", Config}, {"/etc/nftables/", Config},
 	{"*/sysconfig/nftables", Config}, {"/etc/mdadm/", Config},
 	{
@@ -110,6 +113,7 @@ var kindsOf = []struct {
 		"/etc/apt/trusted.gpg",
 		Keyring,
 	}, {"/etc/apt/trusted.gpg.d/", Keyring}, {"/etc/apt/keyrings/", Keyring}, {"/usr/share/keyrings/", Keyring},
+	{"/etc/apt/preferences", Config}, {"/etc/apt/preferences.d/", Config},
 	{"/etc/gnupg/", Config}, {"/root/.gnupg/*", Config}, {"/home/*/.gnupg/*", Config},
 	{
 		"/etc/adjtime",
@@ -150,7 +154,7 @@ var kindsOf = []struct {
 	}, {"/etc/tuned/", Config}, {"/etc/udev/", Config}, {"/etc/rc.local", Config}, {"/var/lib/systemd/", Config},
 	{"/var/lib/libvirt/network/", Config}, {"/usr/share/dbus-1/system-services/", Config},
 	{"/usr/lib/sysusers.d/", Lists}, {"/etc/sysusers.d/", Lists}, {"/run/systemd/journal/", Config},
-	// Folders of drop-ins that stand below /etc, /run, /usr/local/lib, /usr/lib and /lib.
+	// Folders of drop-ins that are below /etc, /run, /usr/local/lib, /usr/lib and /lib.
 	{"*/sysctl.d/", Config}, {"*/tmpfiles.d/", Config}, {"*/modprobe.d/", Config}, {"*/modules-load.d/", Config}, {"*/netplan/", Config},
 	{
 		"*/systemd/",

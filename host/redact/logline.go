@@ -9,7 +9,7 @@ import (
 )
 
 // Of a line of a log, the words stay that checks and why look for: those of the
-// vocabulary. Who and what is named there stands behind certain words, and goes, also
+// vocabulary. Who and what is named there is behind certain words, and goes, also
 // where its name is such a word; so do arguments of commands, and settings.
 
 var (
@@ -52,7 +52,7 @@ var (
 	auditWord = lazy.Regexp(`\b(a\d{1,2}|proctitle|cmd|data|acct|hostname|terminal|vm|exe_args)=("[^"]*"|\S+)`)
 )
 
-// afterWords are words that stand behind user, host, password and the like in lines that
+// afterWords are words that are behind user, host, password and the like in lines that
 // name nobody.
 var afterWords = set(`is was are not and or for from of in on at to by with has had been the a an no does did failed failure
 	authentication root nobody error errors invalid expired changed check required denied refused rejected unknown closed
@@ -189,7 +189,7 @@ func (r *Redactor) speaker(w string) string {
 	return r.someone(w)
 }
 
-// namedInLog replaces what stands behind a word that names somebody, unless it is a word
+// namedInLog replaces what is behind a word that names somebody, unless it is a word
 // of a sentence, an address or a path.
 func (r *Redactor) namedInLog(w string) string {
 	number := len(w) < 4 && strings.Trim(w, "-0123456789") == "" // of an error

@@ -29,7 +29,7 @@ var logVocabulary = sync.OnceValue(func() map[string]bool { return set(logWordLi
 var ownPlace = lazy.Regexp(`(?:[a-z]+:)?/[^\s"'(),;]*|[\w.-]+=|^[\w.+-]+\[\d+\]:|` +
 	`[\w@\\:.-]+\.(?:service|socket|target|timer|mount|automount|slice|scope|path|device|swap)\b`)
 
-// logFree redacts words of a log that stand at no place of their own.
+// logFree redacts words of a log that are at no place of their own.
 func (r *Redactor) logFree(s string) string {
 	var b strings.Builder
 	at := 0

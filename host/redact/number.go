@@ -37,7 +37,7 @@ func digitsIn(s string) int {
 	return n
 }
 
-// otherDigits replaces each digit of s and keeps what stands between them.
+// otherDigits replaces each digit of s and keeps what is between them.
 func (r *Redactor) otherDigits(s string) string {
 	out, sum := []byte(s), r.mac("digits", s)
 	for i, n := 0, 0; i < len(out); i++ {

@@ -25,6 +25,12 @@ var partsOf = []struct {
 	},
 	{lazy.Regexp(`^/proc/net/fib_trie$`), lazy.Regexp(`^(?:Main|Local|Id [0-9]+):$|^\s+/0 universe`), ""},
 	{lazy.Regexp(`^/var/cache/debconf/`), lazy.Regexp(`^(?:Name|Value): (?:grub-pc/install_devices$|/dev/)`), "Redacted: yes"},
+	{lazy.Regexp(`^/etc/ufw/`), lazy.Regexp(`^### tuple ### |DOCKER-USER`), ""},
+	{
+		lazy.Regexp(`^/etc/my\.cnf|^/etc/mysql/`),
+		lazy.Regexp(`(?i)^\s*(?:loose[-_])?(?:open[-_]files[-_]limit|max[-_]connections)\s*=\s*\d+\s*$`),
+		"",
+	},
 	{lazy.Regexp(`^/etc/yum\.repos\.d/`), lazy.Regexp(`(?i)^\[.*-els[]-]`), ""},
 	{
 		lazy.Regexp(`^/etc/(?:cron|profile\.d/|init\.d/)|^/var/spool/cron/`),
@@ -68,6 +74,9 @@ var cronTime = lazy.Regexp(`^\s*(?:@\w+|[\d*][\d*,/-]*\s)`)
 // keptLine redacts a line that checks look for: in cron's tables and programs for the
 // shell, it is a command.
 func (r *Redactor) keptLine(name, line string) string {
+	if strings.HasPrefix(name, "/etc/my") { // a key and a number
+		return line
+	}
 	if strings.HasPrefix(name, "/etc/postgresql/") || strings.HasPrefix(name, "/var/lib/p") {
 		return r.setting(name, Secrets(line))
 	}

@@ -9,7 +9,7 @@ import (
 	"fettle/internal/lazy"
 )
 
-// Of a setting, its name tells what may stand in its value. A value is kept, as far as its
+// Of a setting, its name tells what may be in its value. A value is kept, as far as its
 // words are known, where the name is one that fettle knows; of others nothing is.
 
 // The sorts of settings, by name. Dashes and underscores are left out of names before.

@@ -7,7 +7,7 @@ import (
 	"fettle/internal/lazy"
 )
 
-// Files of few lines in which names stand between signs of their own.
+// Files of few lines in which names are between signs of their own.
 
 var (
 	leaseNames     = lazy.Regexp(`(^|[\s{;])((?:key|zone|failover peer|class|group|shared-network|pool)\s+)("[^"]*"|[\w.-]+)`)

@@ -7,7 +7,7 @@ import (
 	"fettle/internal/lazy"
 )
 
-// Names that may be everyday words are known by where they stand: behind // in
+// Names that may be everyday words are known by where they are: behind // in
 // a URL or a share, behind @, before :/ of an NFS export, and behind keywords
 // that take users or hosts.
 var (
@@ -58,6 +58,9 @@ func (r *Redactor) positioned(s string, i int) (int, string) {
 			return len(m[0]), "@" + r.hostAt(m[1])
 		}
 	case i == 0 || strings.IndexByte(" \t\f\"'=,(<:\n", s[i-1]) >= 0:
+		if m := client().FindStringSubmatch(rest); m != nil {
+			return len(m[1]), r.hostAt(m[1])
+		}
 		if m := mailbox().FindStringSubmatch(rest); m != nil && !unitType().MatchString(m[2]) && !terminal().MatchString(m[2]) {
 			return len(m[0]), r.userWord(m[0])
 		}
@@ -74,6 +77,11 @@ func (r *Redactor) positioned(s string, i int) (int, string) {
 	}
 	return 0, ""
 }
+
+// client is who may mount a folder, before the options (exports(5)): a host, also one with
+// an everyday name, a net or a netgroup.
+var client = lazy.Regexp(`^([A-Za-z][A-Za-z0-9.-]*)\(` +
+	`(?:rw|ro|a?sync|(?:in)?secure|no_|(?:no)?hide|root_squash|all_squash|anon|fsid=|sec=|crossmnt)`)
 
 var (
 	share     = lazy.Regexp(`^[/\\][^\s"'<>,;|()\[\]]*`)

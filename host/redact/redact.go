@@ -32,7 +32,7 @@ import (
 // Dropped stands for a secret.
 const Dropped = "redacted"
 
-// Redactor replaces. Its methods may not be called at once.
+// Redactor replaces. Its methods must not be called concurrently.
 type Redactor struct {
 	key      []byte
 	names    map[string]string // lower-case name to the sort of thing it is: replaced although the vocabulary may have its parts
@@ -80,7 +80,7 @@ func (r *Redactor) mac(use, s string) []byte {
 
 var letters = base32.NewEncoding("abcdefghijkmnpqrstuvwxyz23456789").WithPadding(base32.NoPadding)
 
-// pseudonym names s anew. It is short enough for an interface (IFNAMSIZ) and
+// pseudonym names s again. It is short enough for an interface (IFNAMSIZ) and
 // a user, and holds no separator.
 func (r *Redactor) pseudonym(kind, s string) string {
 	p := kind + letters.EncodeToString(r.mac("word", strings.ToLower(s)))[:8]

@@ -198,3 +198,19 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// Of two names of which one begins the other, the longer is replaced as a whole; of a domain
+// each label is a name but the last, also where it is made of everyday words.
+func TestNamesOfEverydayWords(t *testing.T) {
+	r := redactor(t)
+	r.LearnUser("zaphod")
+	r.LearnHost("zaphod-mail.lab.beta-server.example")
+	for _, s := range []string{"zaphod-mail", "at ZAPHOD-mail:", "beta-server", "x.beta-server.example"} {
+		if got := strings.ToLower(r.Text(s)); strings.Contains(got, "mail") || strings.Contains(got, "server") {
+			t.Errorf("%q became %q", s, got)
+		}
+	}
+	if got := r.Text("a mail server"); got != "a mail server" {
+		t.Errorf("everyday words became %q", got)
+	}
+}

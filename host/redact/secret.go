@@ -15,9 +15,9 @@ var (
 	// (credentials, password=x,…), WireGuard (PrivateKey = x), MACsec (mka-cak=),
 	// variables (AWS_SECRET_ACCESS_KEY=x).
 	secretValue = lazy.Regexp(`(?i)(^|[\s"',;{(\[?&/:])(` + secretName + `\s*[=:]\s*)(\S.*)$`)
-	// secretBelow is such a setting whose value stands on lines further in.
+	// secretBelow is such a setting whose value is on lines further in.
 	secretBelow = lazy.Regexp(`(?i)^(\s*(?:-\s+)?` + secretName + `\s*[=:]\s*)(?:[|>][+-]?\d?)?\s*(?:#.*)?$`)
-	// secretWords is the same where a blank stands between: ifupdown, the
+	// secretWords is the same where a blank is between: ifupdown, the
 	// passwords that nslcd, pam_ldap and nss_ldap bind with, ipsec's PSK, and
 	// options of commands.
 	secretWords = lazy.Regexp(
@@ -95,7 +95,7 @@ func flagSecrets(l string) string {
 var (
 	// ldapPassword is that of a server in dirmngr's form, HOST:PORT:USER:PASSWORD:BASE.
 	ldapPassword = lazy.Regexp(`(?m)^(\s*(?:-{0,2}ldapserver\s+)?[^:\s/#]*:\d*:[^:\n]*:)([^:\s][^:\n]*)`)
-	// urlPassword is what stands between a name and the host in a URL.
+	// urlPassword is what is between a name and the host in a URL.
 	urlPassword = lazy.Regexp(`(://[^\s/@:]{0,200}:)[^\s/@]{1,200}(@)`)
 )
 

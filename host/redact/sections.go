@@ -57,7 +57,7 @@ func each(re *regexp.Regexp, s string, f func([]string) string) string {
 	return re.ReplaceAllStringFunc(s, func(m string) string { return f(re.FindStringSubmatch(m)) })
 }
 
-// around is each, and what stands between the matches by rest.
+// around is each, and what is between the matches by rest.
 func around(re *regexp.Regexp, s string, f func([]string) string, rest func(string) string) string {
 	var b strings.Builder
 	at := 0

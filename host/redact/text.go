@@ -29,7 +29,7 @@ func (r *Redactor) Text(s string) string { return r.text(s, addresses|positions)
 // free is Text where people write what they like: long numbers are replaced, too.
 func (r *Redactor) free(s string) string { return r.text(s, addresses|positions|numbers) }
 
-// opaque keeps no word at all, where nothing is known of what may stand there.
+// opaque keeps no word at all, where nothing is known of what may be there.
 func (r *Redactor) opaque(s string) string {
 	if s == Dropped || strings.Trim(s, `"'`) == Dropped {
 		return s

@@ -1,4 +1,4 @@
-// Package sample makes hosts out of txtar files: what stands in the file is
+// Package sample makes hosts out of txtar files: what is in the file is
 // there, everything else is absent (or, with "incomplete: true", not collected).
 // fettle's own tests use it through package hosttest, and fettle lore test for
 // the samples of rules.

@@ -18,7 +18,7 @@ type manifest struct {
 	specs    [][]string
 	commands map[string]command // by the file in the report
 	byExec   map[string]command
-	gone     map[string]bool // files that were looked for in vain
+	gone     map[string]bool // files that were looked for without success
 	copied   []string        // files that were taken along, sorted
 }
 
@@ -195,7 +195,7 @@ func (m *manifest) mergeUsr() {
 }
 
 // The manifest leaves out a specification that met nothing, so it cannot show
-// that a folder was looked for in vain. These are specifications that a plugin
+// that a folder was looked for without success. These are specifications that a plugin
 // has without condition in every sos from 4.0 to 4.9 (sos/report/plugins):
 // where the plugin ran to its end, it looked for them.
 var (

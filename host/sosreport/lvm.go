@@ -64,7 +64,7 @@ var lvsFields = map[string]string{
 // those that sos adds.
 var lvsColumn = lazy.Regexp(`LV Tags|\S+`)
 
-// parseLVS reads lvs's table: a heading, and rows whose fields stand below it
+// parseLVS reads lvs's table: a heading, and rows whose fields are below it
 // and may be empty. A volume of several segments has a row for each; the first
 // is taken.
 func parseLVS(text string) ([]map[string]string, error) {

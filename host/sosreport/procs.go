@@ -49,7 +49,7 @@ func parseProcesses(groups, uids string) []host.Process {
 			return
 		}
 		seen[pid] = true
-		cg := strings.Fields(line) // a name may hold blanks; the group stands last
+		cg := strings.Fields(line) // a name may hold blanks; the group is last
 		o := host.OwnerOf(cg[len(cg)-1])
 		if pid == 1 {
 			home = o.Container

@@ -87,7 +87,7 @@ type Layout struct {
 	Tree      *archive.Tree
 	Collector string
 	Looked    []string        // patterns of which all that matches was collected
-	Absent    map[string]bool // files that the collector looked for in vain
+	Absent    map[string]bool // files that the collector looked for without success
 }
 
 // FromLayout makes a host of it; its Close closes the tree.

@@ -9,7 +9,7 @@ import (
 type layout struct {
 	files  map[string][]byte
 	looked []string        // globs of which all that matches was taken
-	absent map[string]bool // files that were looked for in vain
+	absent map[string]bool // files that were looked for without success
 	shown  []string        // paragraphs of systemctl show
 	whole  bool            // the text file at hand was read from its beginning
 	etc    bool            // all of /etc that ends in conf was taken
@@ -91,7 +91,7 @@ func onHost(label string) (string, bool) {
 	return "", false
 }
 
-// together are files that supportconfig takes all at once, by shell patterns: where
+// together are files that supportconfig takes all together, by shell patterns: where
 // there is one, the others were not there (env.txt, modules.txt, cron.txt, pam.txt).
 var together = []string{"/etc/sysctl.d/*.conf", "/run/sysctl.d/*.conf", "/usr/lib/sysctl.d/*.conf", "/usr/local/lib/sysctl.d/*.conf",
 	"/lib/sysctl.d/*.conf", "/etc/modprobe.d/*", "/etc/profile.d/*", "/etc/pam.d/*", "/etc/cron.d/*"}

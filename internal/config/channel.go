@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -22,8 +23,10 @@ type Channel struct {
 	Severity string `yaml:"severity"`
 	From     string `yaml:"from"`     // mail: the sender
 	Template string `yaml:"template"` // webhook: json, slack, matrix, ntfy
+	// SMTP is a mail server, smtp(s)://HOST:PORT, instead of sendmail(8): mail.
+	SMTP string `yaml:"smtp"`
 	// Token names the file that holds a secret for the Authorization header:
-	// webhook, alertmanager.
+	// webhook, alertmanager; with smtp, USER:PASSWORD.
 	Token string `yaml:"token_file"`
 	// Valid is how long alerts last that no run renews: alertmanager.
 	Valid string `yaml:"valid"`
@@ -105,6 +108,32 @@ func (c *Channel) Lasting() time.Duration {
 	return DefaultValid
 }
 
+// Check tells what is wrong with a channel, without the name of its file.
+func (c *Channel) Check() error { _, err := c.valid(); return err }
+
+// mail tells what is wrong with a channel for mail.
+func (c *Channel) mail() (at string, err error) {
+	for _, a := range append(c.Mail[:len(c.Mail):len(c.Mail)], c.From) {
+		if a != "" && !address(a) {
+			return ".mail", fmt.Errorf("mail %q: expected an address such as root or ops@example.org", a)
+		}
+	}
+	if c.SMTP == "" {
+		if c.Token != "" {
+			return ".token_file", errors.New("token_file goes with smtp, webhook or alertmanager")
+		}
+		return "", nil
+	}
+	u, err := url.Parse(c.SMTP)
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.User != nil {
+		return ".smtp", fmt.Errorf("smtp %q: expected smtp://HOST:PORT or smtps://HOST:PORT", c.SMTP)
+	}
+	if c.From == "" {
+		return ".from", errors.New("smtp needs from, the sender's address")
+	}
+	return "", nil
+}
+
 // valid tells what is wrong, and where below the channel.
 func (c *Channel) valid() (at string, err error) {
 	kinds := c.kinds()
@@ -113,7 +142,7 @@ func (c *Channel) valid() (at string, err error) {
 	}
 	kind := kinds[0]
 	for _, s := range []struct{ name, value, of string }{{"from", c.From, "mail"}, {"template", c.Template, "webhook"},
-		{"token_file", c.Token, "webhook alertmanager"},
+		{"token_file", c.Token, "webhook alertmanager mail"}, {"smtp", c.SMTP, "mail"},
 		{"valid", c.Valid, "alertmanager"}} {
 		if s.value != "" && !strings.Contains(s.of, kind) {
 			return "." + s.name, fmt.Errorf("%s does not go with %s", s.name, kind)
@@ -124,10 +153,8 @@ func (c *Channel) valid() (at string, err error) {
 	}
 	switch kind {
 	case "mail":
-		for _, a := range append(c.Mail, c.From) {
-			if a != "" && !address(a) {
-				return ".mail", fmt.Errorf("mail %q: expected an address such as root or ops@example.org", a)
-			}
+		if at, err := c.mail(); err != nil {
+			return at, err
 		}
 	case "webhook":
 		return c.webhook()
@@ -171,7 +198,7 @@ func web(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// address tells whether s may stand on sendmail's command line and in a header.
+// address tells whether s may be on sendmail's command line and in a header.
 func address(s string) bool {
 	return s != "" && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune("<>()[],;:\\\"", r)

@@ -29,6 +29,8 @@ type Config struct {
 	Accepted   string            `yaml:"accepted"`   // a file; empty: the usual ones
 	History    History           `yaml:"history"`
 	Notify     []Channel         `yaml:"notify"`
+	Packs      Packs             `yaml:"packs"`
+	Hub        Hub               `yaml:"hub"`
 
 	name string
 	tree *ast.File
@@ -40,6 +42,17 @@ type Check struct {
 	Skip    []string `yaml:"skip"`
 	Network bool     `yaml:"network"`
 	Sample  string   `yaml:"sample"` // a time; empty: no sampling
+}
+
+// Packs is what rules of packs may do beyond finding.
+type Packs struct {
+	Remedies []string `yaml:"remedies"` // the packs whose remedies fettle fix may apply
+}
+
+// Hub is what the hub may decide for this host: nothing, unless it is said here.
+type Hub struct {
+	Accept bool   `yaml:"accept"` // what operators accept on the hub does not count here, either
+	State  string `yaml:"state"`  // the folder of fettle-agent; empty: the usual one
 }
 
 // History is how much of it is kept.
@@ -127,6 +140,9 @@ func (c *Config) valid() error {
 	}
 	if c.Accepted != "" && !path.IsAbs(c.Accepted) {
 		return c.At("$.accepted", "accepted %q: expected a path that begins with /", c.Accepted)
+	}
+	if c.Hub.State != "" && !path.IsAbs(c.Hub.State) {
+		return c.At("$.hub.state", "state %q: expected a path that begins with /", c.Hub.State)
 	}
 	if k := c.History.Keep; k < 0 || k > keepLimit {
 		return c.At("$.history.keep", "keep %d: expected a number of runs, 1 to %d", k, keepLimit)

@@ -28,6 +28,8 @@ type Options struct {
 	Redirects int
 	// Follow refuses a redirect from the first URL to another; nil: none is refused.
 	Follow func(first, to *url.URL) error
+	// Dial connects to HOST:PORT; nil: over TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Response is the answer to a GET. Body must be closed; its Read fails when

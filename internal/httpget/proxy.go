@@ -82,8 +82,11 @@ func dial(ctx context.Context, u, proxy *url.URL, o Options) (net.Conn, error) {
 	if proxy != nil {
 		first = proxy
 	}
-	d := net.Dialer{Timeout: o.Stall}
-	conn, err := d.DialContext(ctx, "tcp", authority(first))
+	connect := o.Dial
+	if connect == nil {
+		connect = (&net.Dialer{Timeout: o.Stall}).DialContext
+	}
+	conn, err := connect(ctx, "tcp", authority(first))
 	if err != nil {
 		return nil, through(proxy, err)
 	}

@@ -14,7 +14,7 @@ import (
 // which was not built to guide the search by coverage; .ci/fuzz does that.
 //
 // Input that fails is written to the package's testdata/fuzz: keep it there, as
-// the test of the mend.
+// the test of the fix.
 func Fuzz(t *testing.T) {
 	t.Helper()
 	forTime := os.Getenv("FETTLE_FUZZ")

@@ -61,10 +61,12 @@ func Copy(t testing.TB, said []byte, err error) {
 // ("boots a real initramfs").
 func Long(t testing.TB, what string) {
 	t.Helper()
-	if os.Getenv("FETTLE_LONG") == "" {
+	if !long() {
 		Left(t, "it "+what+"; FETTLE_LONG=1 runs it, as make lab-long does")
 	}
 }
+
+func long() bool { return os.Getenv("FETTLE_LONG") != "" }
 
 // Short leaves a test out of go test -short.
 func Short(t testing.TB, what string) {

@@ -1,6 +1,7 @@
 package means
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -53,5 +54,22 @@ func TestMissing(t *testing.T) {
 		if (err != nil) != c.fails || !strings.Contains(string(out), c.says) {
 			t.Errorf("%s with %s: %v\n%s", c.what, c.env, err, out)
 		}
+	}
+}
+
+func TestTrace(t *testing.T) {
+	calls := Trace(t, "fsync,renameat,renameat2", func() {
+		dir := t.TempDir()
+		f, err := os.Create(dir + "/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.Sync(), f.Close(), os.Rename(dir+"/a", dir+"/b")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	calls.Order(t, "fsync( /a>", "rename /a /b")
+	if _, ok := calls.After(0, "fsync(", "/b"); ok || len(calls) != 2 {
+		t.Errorf("calls: %q", calls)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -47,6 +45,8 @@ type generation struct {
 	turn   int      // which of the samples
 	limit  time.Duration
 	log    io.Writer
+	budget time.Duration // of CPU time, after which no further mistake is tried; 0: none
+	spent  time.Duration // of CPU time, by compiler and tests
 }
 
 // score is how a package fared.
@@ -128,6 +128,9 @@ func (g *generation) try(ctx context.Context, pkg string, same map[string]string
 	for _, m := range chosen(all, g.sample, g.turn) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if g.budget > 0 && g.spent > g.budget {
+			break
 		}
 		s.all++
 		if _, ok := same[m.id()]; ok {
@@ -240,7 +243,7 @@ func (g *generation) goTest(ctx context.Context, file string, changed []byte, te
 	args := append(
 		[]string{"test", "-short", "-failfast", "-vet=off", "-timeout", g.limit.String(), "-overlay", filepath.Join(dir, "overlay.json")},
 		tests...)
-	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput()
+	out, err := g.combined(exec.CommandContext(ctx, "go", args...))
 	switch {
 	case err == nil:
 		return missed
@@ -252,48 +255,13 @@ func (g *generation) goTest(ctx context.Context, file string, changed []byte, te
 	return noticed
 }
 
-// lines are those that the tests ran, by file.
-type lines map[string]map[int]bool
-
-func (l lines) has(file string, line int) bool { return l[file][line] }
-
-// coverage runs the tests once as they are, and tells which lines of the package ran.
-func (g *generation) coverage(ctx context.Context, pkg string, tests []string) (lines, error) {
-	f, err := os.CreateTemp("", "fettle-cover-")
-	if err != nil {
-		return nil, err
+// combined runs a program, and counts its CPU time.
+func (g *generation) combined(cmd *exec.Cmd) ([]byte, error) {
+	out, err := cmd.CombinedOutput()
+	if st := cmd.ProcessState; st != nil {
+		g.spent += st.UserTime() + st.SystemTime()
 	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	args := append([]string{"test", "-short", "-timeout", "20m", "-coverprofile", f.Name(), "-coverpkg", "./" + pkg}, tests...)
-	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("the tests of %s fail as they are: %s", pkg, lastLines(string(out), 10))
-	}
-	return readCoverage(f)
-}
-
-// readCoverage reads a profile: "fettle/PKG/FILE:FROM.COL,TO.COL STATEMENTS COUNT".
-func readCoverage(r io.Reader) (lines, error) {
-	out := lines{}
-	for sc := bufio.NewScanner(r); sc.Scan(); {
-		name, rest, ok := strings.Cut(strings.TrimPrefix(sc.Text(), "fettle/"), ":")
-		f := strings.FieldsFunc(rest, func(r rune) bool { return r == '.' || r == ',' || r == ' ' })
-		if !ok || len(f) != 6 || f[5] == "0" {
-			continue
-		}
-		from, err := strconv.Atoi(f[0])
-		to, err2 := strconv.Atoi(f[2])
-		if err := errors.Join(err, err2); err != nil {
-			return nil, fmt.Errorf("a coverage profile: %w", err)
-		}
-		if out[name] == nil {
-			out[name] = map[int]bool{}
-		}
-		for i := from; i <= to; i++ {
-			out[name][i] = true
-		}
-	}
-	return out, nil
+	return out, err
 }
 
 // readEquivalents reads the list of mistakes that change nothing.

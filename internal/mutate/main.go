@@ -139,7 +139,7 @@ func parse(name string, b []byte) (*mutation, error) {
 	return &mutation{name: name, effect: strings.TrimPrefix(lines[0], "# "), test: strings.Fields(args), patch: []byte(lines[2])}, nil
 }
 
-// copyTree copies the source as it stands, changes and all.
+// copyTree copies the source as it is, changes and all.
 func copyTree(ctx context.Context) (string, error) {
 	dir, err := os.MkdirTemp("", "fettle-mutate-")
 	if err != nil {

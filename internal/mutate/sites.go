@@ -18,7 +18,7 @@ type mutant struct {
 	text string // the line as it was, without blanks around it
 	off  int    // where in the file, in bytes
 	end  int
-	by   string // what stands there instead
+	by   string // what is there instead
 }
 
 // id names a mutant in the list of those that change nothing: by the text of its

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dumpTries is how often a dump is begun anew that the kernel interrupted.
+// dumpTries is how often a dump is begun again that the kernel interrupted.
 // With one link of 2,000 going up and down all the time, about every other is.
 const dumpTries = 50
 

@@ -7,7 +7,7 @@ import (
 
 // Wrap breaks s at spaces into lines of at most width characters. The first
 // starts with first, the others with rest; both count. A word longer than a
-// line stands alone and whole, so that paths and commands can be copied.
+// line is alone and whole, so that paths and commands can be copied.
 // The result ends with a line end.
 func Wrap(s string, width int, first, rest string) string {
 	var b strings.Builder

@@ -74,6 +74,12 @@ func (d *daemons) act(a lab.Act) error {
 			mode = 0o644
 		}
 		return os.WriteFile(a.Write.Path, []byte(a.Write.Content), mode)
+	case a.Holds != nil:
+		b, err := os.ReadFile(a.Holds.Path)
+		if err == nil && string(b) != a.Holds.Content {
+			err = fmt.Errorf("%s holds %q, and should hold %q", a.Holds.Path, b, a.Holds.Content)
+		}
+		return err
 	case a.Until != nil:
 		out := ""
 		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"fettle/lab"
 )
 
 // compared are the folders whose files an undo must bring back as they were.
@@ -91,19 +93,54 @@ func differing(before, after map[string]string) []string {
 
 func oneLine(s string) string {
 	s = fmt.Sprintf("%q", s)
-	return s[:min(len(s), 400)]
+	return s[:min(len(s), 800)]
 }
 
-// mendedFiles compares what files hold once the trap is mended, whole.
-func mendedFiles(want, now map[string]string) (string, error) {
+// mendedFiles compares what files hold once the trap is fixed, whole. A file that the
+// plan has changed, made or deleted must be among those that the scenario speaks of.
+func mendedFiles(want, before, now map[string]string) (string, error) {
+	var wrong []string
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		_, got, _ := strings.Cut(now[name], "\n")
-		if _, there := now[name]; !there {
-			return "", fmt.Errorf("%s is not there", name)
+		if strings.HasSuffix(name, "/") {
+			continue
 		}
-		if got != want[name] {
-			return "", fmt.Errorf("%s holds %q, and should hold %q", name, got, want[name])
+		_, got, _ := strings.Cut(now[name], "\n")
+		_, there := now[name]
+		switch gone := want[name] == lab.NoFile; {
+		case gone && there:
+			wrong = append(wrong, name+" is still there")
+		case !gone && !there:
+			wrong = append(wrong, name+" is not there")
+		case !gone && got != want[name] && want[name] != lab.AnyContent:
+			wrong = append(wrong, fmt.Sprintf("%s holds %s, and should hold %s", name, oneLine(got), oneLine(want[name])))
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		_, said := want[name]
+		said = said || anyBelow(want, name)
+		_, got, file := strings.Cut(now[name], "\n")
+		_, was, _ := strings.Cut(before[name], "\n")
+		if _, there := before[name]; !said && file && (!there || got != was) {
+			wrong = append(wrong, fmt.Sprintf("%s holds %s, and the scenario does not say what it must hold", name, oneLine(got)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, there := now[name]; !there && want[name] != lab.NoFile && !anyBelow(want, name) {
+			wrong = append(wrong, name+" is gone, and the scenario does not say so")
+		}
+	}
+	if len(wrong) > 0 {
+		return "", errors.New(strings.Join(wrong, "; "))
+	}
 	return fmt.Sprintf("%d files hold what they should", len(want)), nil
+}
+
+// anyBelow tells whether the scenario leaves what is in a folder above to a probe.
+func anyBelow(want map[string]string, name string) bool {
+	for dir, holds := range want {
+		if holds == lab.AnyContent && strings.HasSuffix(dir, "/") && strings.HasPrefix(name, dir) {
+			return true
+		}
+	}
+	return false
 }

@@ -22,6 +22,10 @@ type liar struct {
 	stages         []lab.Stage
 	checks         int
 	spoils, leaves bool // a line of the file that is not its own; something behind the undo
+	slip           int  // how a fix with a slip ends; 0: the plan allows none, -1: as if mended
+	// spoilt is how a fix by a plan that was spoilt on purpose ends: "fails", "mends", "absent" where the
+	// plan has not that step, "leaves" where it fails and something stays.
+	spoilt map[string]string
 }
 
 // tree is one file, of which the fix changes one line.
@@ -44,14 +48,14 @@ func (l *liar) Stage(s lab.Stage) error { l.stages = append(l.stages, s); return
 
 func (l *liar) run(argv []string, _ []byte) (string, int, error) {
 	switch {
-	case slices.Equal(argv, []string{"fettle", "check", "--format", "jsonl"}):
+	case slices.Equal(argv, []string{"fettle", "check", "--format", "jsonl", "--limit", checkLimit}):
 		other := "clear"
 		if l.fixed && l.others != "" {
 			other = l.others
 		}
 		return line("t", "s", "found") + line("other", "x", other) + line("far", "", "not-applicable"), 1, nil
 	case argv[0] == "fettle" && argv[1] == "check":
-		stage := []string{"check", "recheck", "after-undo"}[l.checks]
+		stage := []string{"check", "recheck", "after-undo", "slip"}[min(l.checks, 3)]
 		l.checks++
 		if lie, ok := l.lie[stage]; ok {
 			return lie, 0, nil
@@ -61,6 +65,22 @@ func (l *liar) run(argv []string, _ []byte) (string, int, error) {
 			status = "clear"
 		}
 		return line("t", "s", status), 0, nil
+	case argv[0] == "fettle-lab" && argv[3] == lab.ListSlips:
+		if l.slip == 0 {
+			return "", 0, nil
+		}
+		return lab.SlipPrefix + "left out: x\n", 0, nil
+	case argv[0] == "fettle-lab" && l.spoilt[argv[3]] == "absent":
+		return lab.NothingToSpoil + ": 1 steps", 3, nil
+	case argv[0] == "fettle-lab" && (l.spoilt[argv[3]] == "fails" || l.spoilt[argv[3]] == "leaves"):
+		l.leaves = l.spoilt[argv[3]] == "leaves"
+		return "it broke", 6, nil
+	case argv[0] == "fettle-lab":
+		if l.slip > 0 {
+			return "it broke", l.slip, nil
+		}
+		l.fixed, l.undone = true, false
+		return "done", 0, nil
 	case argv[0] == "fettle":
 		if l.fails == argv[1] {
 			return "it broke", 3, nil
@@ -96,10 +116,12 @@ func (l *liar) play(s lab.Scenario) lab.Stage {
 
 // Each stage's wrong result fails the scenario, and the stage says so.
 func TestLyingGuests(t *testing.T) {
-	whole := lab.Scenario{Subject: "s", Probes: []lab.Probe{{Name: "login", Run: []string{"ask"}, Want: []string{"bad", "good", "bad"}}}}
+	x := map[string]string{"/etc/x": "a = 3\nb = 2\n"}
+	whole := lab.Scenario{Subject: "s", Files: x, Probes: []lab.Probe{{Name: "login", Run: []string{"ask"},
+		Want: []string{"bad", "good", "bad"}}}}
 	innocent := lab.Scenario{Subject: "s", Innocent: true}
-	vanishes := lab.Scenario{Subject: "s", Vanishes: true}
-	anything := lab.Scenario{}
+	vanishes := lab.Scenario{Subject: "s", Vanishes: true, Files: x}
+	anything := lab.Scenario{Files: x}
 	says := func(stage, status string) map[string]string { return map[string]string{stage: line("t", "s", status)} }
 	for _, c := range []struct {
 		name     string
@@ -114,7 +136,7 @@ func TestLyingGuests(t *testing.T) {
 		{"found in another subject", whole, liar{lie: map[string]string{"check": line("t", "z", "found")}}, "check",
 			"expected to be found, and was not"},
 		{"a check that says nothing", whole, liar{lie: map[string]string{"check": ""}}, "check", "said nothing that could be read"},
-		{"fix fails", whole, liar{fails: "fix"}, "fix", "fettle fix t --yes --yes-irreversible --on s: exit status 3"},
+		{"fix fails", whole, liar{fails: "fix"}, "fix", "fettle fix t --yes --yes-irreversible --limit 3m --on s: exit status 3"},
 		{"still found", whole, liar{lie: says("recheck", "found")}, "recheck", "expected to be clear, and was found"},
 		{"unknown after the fix", whole, liar{lie: says("recheck", "unknown")}, "recheck", "could not be looked at"},
 		{"the whole host unknown after the fix", whole,
@@ -141,6 +163,13 @@ func TestLyingGuests(t *testing.T) {
 		{"a line of a file is lost", lab.Scenario{Subject: "s", Files: map[string]string{"/etc/x": "a = 3\nb = 2\n"}}, liar{spoils: true},
 			"files", `/etc/x holds "a = 3\n", and should hold "a = 3\nb = 2\n"`},
 		{"a file is missing", lab.Scenario{Subject: "s", Files: map[string]string{"/etc/y": ""}}, liar{}, "files", "/etc/y is not there"},
+		{"a file that the scenario does not speak of", lab.Scenario{Subject: "s"}, liar{}, "files", "does not say what it must hold"},
+		{"a slip that fails", whole, liar{slip: 6}, "", ""},
+		{"a slip that nobody notices", whole, liar{slip: -1}, "slip", "nobody noticed"},
+		{"a slip that is harmless", lab.Scenario{Subject: "s", Files: x,
+			Harmless: map[string]string{"left out: x": "it is"}}, liar{slip: -1}, "", ""},
+		{"harmless, and no slip of this plan", lab.Scenario{Subject: "s", Files: x, Harmless: map[string]string{"left out: y": "it is"}},
+			liar{}, "slips", "declared harmless, and the plan does not allow it: left out: y"},
 		{"something stays behind the undo", whole, liar{leaves: true}, "as-before", "/etc/x.bak was not there"},
 		{"innocent", innocent, liar{lie: says("check", "clear")}, "", ""},
 		{"innocent, does not apply", innocent, liar{lie: says("check", "not-applicable")}, "", ""},
@@ -170,6 +199,37 @@ func said(stages []lab.Stage, name string) string {
 		}
 	}
 	return ""
+}
+
+// Plans that were spoilt on purpose are tried in the story's machine, one after the other: only one that
+// leaves it in pieces ends that.
+func TestSpoiltInTheStory(t *testing.T) {
+	l := &liar{spoilt: map[string]string{"early": "fails", "good": "mends", "gone": "absent", "late": "fails", "breaks": "leaves",
+		"never": "fails"}}
+	p := &player{orders: lab.Orders{Trap: "t", Spoilt: []string{"early", "good", "gone", "late", "breaks", "never"},
+		Scenario: lab.Scenario{Subject: "s", Files: map[string]string{"/etc/x": "a = 3\nb = 2\n"}}}, host: l, run: l.run, tree: l.tree,
+		act: func(lab.Act) error { return nil }, ended: func() string { return "" }}
+	p.story()
+	want := []struct {
+		name string
+		ok   bool
+		said string
+	}{
+		{"early", true, "noticed: fix: it broke"},
+		{"good", false, "nobody noticed"},
+		{"gone", false, "the plan has changed"},
+		{"late", true, "noticed: fix: it broke"},
+		{"breaks", false, "and after it the machine is not as before: /etc/x.bak was not there"},
+	}
+	got := slices.DeleteFunc(l.stages, func(s lab.Stage) bool { return !strings.HasPrefix(s.Name, lab.SpoiltPrefix) })
+	if len(got) != len(want) {
+		t.Fatalf("%d plans were tried, want %d: %+v", len(got), len(want), got)
+	}
+	for i, w := range want {
+		if s := got[i]; s.Name != lab.SpoiltPrefix+w.name || s.OK != w.ok || !strings.Contains(s.Said, w.said) {
+			t.Errorf("%s, ok %v: %q; want ok %v and %q", s.Name, s.OK, s.Said, w.ok, w.said)
+		}
+	}
 }
 
 // A scenario that is broken before the trap is set says so.

@@ -13,19 +13,11 @@ import (
 
 // probe runs the probes after a stage, the nth that has any.
 func (p *player) probe(st *lab.Stage, nth int) {
-	st.Probes = map[string]string{}
-	for _, pr := range p.orders.Scenario.Probes {
-		got := p.ask(pr)
-		err := p.judge(pr, nth, got)
-		for end := time.Now().Add(pr.Within); err != nil && st.OK && time.Now().Before(end); err = p.judge(pr, nth, got) {
-			time.Sleep(200 * time.Millisecond)
-			got = p.ask(pr)
-		}
-		st.Probes[pr.Name] = got
-		if err != nil && st.OK {
-			p.failed, st.OK = true, false
-			st.Said = strings.TrimSpace(fmt.Sprintf("probe %s: %v\n%s", pr.Name, err, st.Said))
-		}
+	shown, err := p.look(nth)
+	st.Probes = shown
+	if err != nil && st.OK {
+		p.failed, st.OK = true, false
+		st.Said = strings.TrimSpace(err.Error() + "\n" + st.Said)
 	}
 	switch nth {
 	case 0:
@@ -33,6 +25,25 @@ func (p *player) probe(st *lab.Stage, nth int) {
 	case 1:
 		p.fixed = st.Probes
 	}
+}
+
+// look asks the probes of the nth stage that has any.
+func (p *player) look(nth int) (map[string]string, error) {
+	shown := map[string]string{}
+	var wrong error
+	for _, pr := range p.orders.Scenario.Probes {
+		got := p.ask(pr)
+		err := p.judge(pr, nth, got)
+		for end := time.Now().Add(pr.Within); err != nil && wrong == nil && time.Now().Before(end); err = p.judge(pr, nth, got) {
+			time.Sleep(200 * time.Millisecond)
+			got = p.ask(pr)
+		}
+		shown[pr.Name] = got
+		if err != nil && wrong == nil {
+			wrong = fmt.Errorf("probe %s: %w", pr.Name, err)
+		}
+	}
+	return shown, wrong
 }
 
 // judge compares what a probe showed with what it must show in this stage.

@@ -52,10 +52,15 @@ func (p *player) steps(first int) {
 
 // expect runs a command and compares how it ended with what is wanted.
 func expect(e *lab.Expect) (string, error) {
+	again := 2
 	for end := time.Now().Add(e.Within); ; time.Sleep(100 * time.Millisecond) {
 		out, code, err := run(e.Run, nil)
 		if err == nil {
 			err = judge(e, out, code)
+		}
+		if err != nil && e.Outcomes != nil && code == 4 && again > 0 { // on a busy machine a check may have taken too long
+			again--
+			continue
 		}
 		if err == nil || !time.Now().Before(end) {
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -144,7 +145,8 @@ func (p *player) restart(how string, next int) error {
 		if err != nil {
 			return err
 		}
-		if err := exec.Command(systemctl, "reboot").Run(); err != nil {
+		// A quick shutdown may end systemctl itself before it has said that all is well.
+		if err := exec.Command(systemctl, "reboot").Run(); err != nil && !terminated(err) {
 			return fmt.Errorf("systemctl reboot: %w", err)
 		}
 	default:
@@ -152,6 +154,15 @@ func (p *player) restart(how string, next int) error {
 	}
 	time.Sleep(time.Minute) // systemd ends this process meanwhile
 	return errors.New("the machine did not restart within a minute")
+}
+
+func terminated(err error) bool {
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) {
+		return false
+	}
+	status, ok := ended.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == unix.SIGTERM
 }
 
 // nextAct is the number of the act to go on with, 0 on the first boot.

@@ -10,7 +10,7 @@ import (
 var sosVersion = regexp.MustCompile(`(?m)^sosreport: .*$`)
 
 // AsSOS3 gives an unpacked report of sos 4 the layout of sos 3.9: no manifest,
-// so that nothing says what was looked for in vain.
+// so that nothing says what was looked for without success.
 func AsSOS3(dir string) error {
 	reports := filepath.Join(dir, "sos_reports")
 	err := errors.Join(remove(filepath.Join(reports, "manifest.json")), remove(filepath.Join(reports, "sos.json")))

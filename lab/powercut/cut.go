@@ -125,6 +125,16 @@ func subset(l *Log, from, to int, rnd *rand.Rand) []Piece {
 // was flushed has that promise. The writes of the others go to where their
 // own next flush is. disk tells them apart: a flush has the sector of the
 // partition that it was sent to, from its start on.
+//
+// What drivers/md/dm-log-writes.c guarantees (read as of Linux 6.1): a plain write
+// waits in a list from its end on; whichever flush is mapped next takes the list,
+// and logs it, then itself, when it ends. A write with FUA and a mark are logged
+// when they end. So what is logged before an entry had ended by then; but of two
+// flushes under way at once, the second to be mapped may end first, and be logged
+// before the writes that the first took: then they are durable where the second is,
+// and this would keep them for a flush that comes later. record sees to it that
+// no two are. undecided tells of the other thing that the log cannot: a plain write
+// that had ended before one with FUA to the same sectors is logged after it.
 func (l *Log) PerDisk(disk func(sector uint64) int) *Log {
 	out := &Log{SectorSize: l.SectorSize, r: l.r}
 	cached := map[int][]Entry{}

@@ -130,8 +130,16 @@ func (d *disk) mapOn(dev string, reversed bool) error {
 	return nil
 }
 
-// record maps the disk so that its writes are logged.
+// record maps the disk so that its writes are logged. Under the log lies a disk
+// without a cache: there the block layer ends a flush as soon as it is mapped
+// (submit_bio_noacct, block/blk-core.c, Linux 6.1), so the log has the flushes in
+// the order in which they took the writes before them. With a cache, a flush that
+// has FUA, as the one before a journal's commit, takes two cycles of the flush
+// machine (blk_flush_policy, block/blk-flush.c), and one mapped later is logged first.
 func (d *disk) record() error {
+	if err := os.WriteFile("/sys/block/"+base(d.loop)+"/queue/write_cache", []byte("write through"), 0); err != nil {
+		return fmt.Errorf("taking the cache from the disk that is recorded: %w", err)
+	}
 	dev, err := mapDevice("recorded", target{0, uint64(d.size() / sector), "log-writes", d.loop + " " + d.logLoop})
 	if err != nil {
 		return err

@@ -44,7 +44,10 @@ func arrays() (all []lab.Experiment) {
 	}
 	few := raid(Level{"raid10", "10", 4, "internal"}, "-sample", 2, 10*time.Minute)
 	few.Long, few.About = false, "A few of the power cuts of powercut/raid10"
-	return append(all, few)
+	syncs := raid(Level{"raid10", "10", 4, "internal"}, "-syncs", 2, 5*time.Minute)
+	syncs.Long, syncs.About = false, "Whether the log of writes has an order that disks can have, while several are flushed at once"
+	syncs.Run = raidCase{Level: Level{"raid10", "10", 4, "internal"}}.syncs
+	return append(all, few, syncs)
 }
 
 func raid(l Level, suffix string, most int, limit time.Duration) lab.Experiment {

@@ -13,7 +13,7 @@ import (
 	"fettle/lab"
 )
 
-// confText is mdadm.conf before it is mended.
+// confText is mdadm.conf before it is fixed.
 const confText = "HOMEHOST <system>\nCREATE owner=root # as installed\nMAILADDR root\n"
 
 // Marks in the log of writes: what was known to be done by then.

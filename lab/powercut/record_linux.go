@@ -37,5 +37,8 @@ func (d *disk) recordWhile(live func() error) (*Log, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := l.undecided(); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
 	return l.PerDisk(d.part), f.Close, nil
 }

@@ -2,7 +2,6 @@ package powercut
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,17 +10,14 @@ import (
 	"fettle/lab/labtest"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	labtest.Cleanup()
-	os.Exit(code)
-}
-
 // TestFilesSample and TestArraySample cut the power of a machine a few times, and
 // tell lies that must be noticed.
 func TestFilesSample(t *testing.T) { sample(t, "powercut/files-sample") }
 
 func TestArraySample(t *testing.T) { sample(t, "powercut/raid10-sample") }
+
+// TestSyncs records an array and the root while both are flushed at once.
+func TestSyncs(t *testing.T) { sample(t, "powercut/raid10-syncs") }
 
 func sample(t *testing.T, name string) {
 	means.Short(t, "boots a machine and cuts its power")

@@ -8,7 +8,7 @@ import (
 	"fettle/lab"
 )
 
-// Group stands before the names of the scenarios, where others have their trap.
+// Group is before the names of the scenarios, where others have their trap.
 const Group = "remedy"
 
 // Scenarios are all of them.

@@ -9,11 +9,14 @@ import (
 	"fettle/lab"
 )
 
-// Sabotage is a plan that does not mend, though its author may think so.
+// Sabotage is a plan that does not fix, though its author may think so.
 type Sabotage struct {
 	Name     string // "sshd-not-reloaded"
 	Scenario string // the one that must fail with it
 	Spoil    func(steps []step.Step) ([]step.Step, error)
+	// Alone: it wants a machine of its own, as one that was mended once does not go back into
+	// the trap for it, or is left in pieces by it.
+	Alone bool
 }
 
 // Without leaves out the steps for which is holds; one there must be.

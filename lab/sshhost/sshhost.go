@@ -41,7 +41,7 @@ func Needs(tools ...string) lab.Needs {
 			"security/pam_motd.so",
 		},
 		MemMiB: 320,
-		Limit:  4 * time.Minute,
+		Limit:  12 * time.Minute,
 	}
 }
 

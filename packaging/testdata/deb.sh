@@ -46,11 +46,16 @@ dpkg --force-confold -i new.deb
 grep -q 'keep: 7' /etc/fettle/fettle.yaml
 
 # Purged: nothing is left, but for the journal of changes.
-mkdir -p /var/lib/fettle/changes
-touch /var/lib/fettle/changes/one
+mkdir -p /var/lib/fettle/changes /var/lib/fettle/packs /var/lib/fettle/hosts/web1/history /var/cache/fettle
+touch /var/lib/fettle/changes/one /var/lib/fettle/packs/acme.pack /var/cache/fettle/rules.book /etc/fettle/pack-keys
+touch /etc/systemd/system/fettle-after.service
 dpkg -P fettle
 test ! -e /etc/fettle
+test ! -e /var/cache/fettle
+test ! -e /var/lib/fettle/packs
 test ! -e /var/lib/fettle/history
+test ! -e /var/lib/fettle/hosts
+test ! -e /etc/systemd/system/fettle-after.service
 test -e /var/lib/fettle/changes/one
 test ! -e $wants
 rm -r /var/lib/fettle
@@ -60,5 +65,8 @@ test ! -s /tmp/left
 
 dpkg -i new.deb
 test -L $wants
+# A fix that had nothing to do leaves no reason to keep anything.
+mkdir -p /var/lib/fettle/changes
+touch /var/lib/fettle/lock /var/lib/fettle/nothing-mended.json
 dpkg -P fettle
 test ! -e /var/lib/fettle

@@ -91,7 +91,7 @@ func (e *Entry) valid() error {
 }
 
 // Add writes e into file, in place of what was accepted of the same finding.
-// Whatever else stands in the file stays, comments too.
+// Whatever else is in the file stays, comments too.
 func Add(file string, e Entry) error {
 	if err := e.valid(); err != nil {
 		return err

@@ -150,6 +150,12 @@ func (s *Seen) Mark(r *trap.Result) {
 	}
 }
 
+// Before is what an earlier run said of an outcome's subject, and since when.
+func (s *Seen) Before(o *trap.Outcome) (said string, since time.Time, ok bool) {
+	was, ok := s.was.Findings[text(o.ID())]
+	return was.Said, was.Since, ok
+}
+
 // text is s as JSON keeps it: names may have any bytes.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 

@@ -36,7 +36,7 @@ type Change struct {
 // ID is the finding's.
 func (c *Change) ID() string { return (&trap.Outcome{Trap: c.Trap, Subject: c.Subject}).ID() }
 
-// Severity is the graver of the two sides'; zero where nothing was found.
+// Severity is the more severe of the two sides'; zero where nothing was found.
 func (c *Change) Severity() trap.Severity {
 	var s trap.Severity
 	for _, o := range []*trap.Outcome{c.Before, c.After} {
@@ -47,7 +47,7 @@ func (c *Change) Severity() trap.Severity {
 	return s
 }
 
-// Compare tells how report b differs from a, the gravest first. What is
+// Compare tells how report b differs from a, the most severe first. What is
 // accepted, known or below a severity counts like any finding.
 func Compare(a, b *report.Document) []Change {
 	was, is := sideOf(a), sideOf(b)

@@ -15,7 +15,7 @@ import (
 	"fettle/report"
 )
 
-// DefaultKeep is how many runs are kept unless told otherwise: a quarter of a
+// DefaultKeep is how many runs are kept by default: a quarter of a
 // year of daily ones, some 10 kB each.
 const DefaultKeep = 90
 

@@ -3,7 +3,7 @@ package history
 import "strings"
 
 // Lines are the lines that only one of two texts has, in their order; a line
-// that stands twice in one and once in the other counts once. It costs linear
+// that occurs twice in one and once in the other counts once. It costs linear
 // time, also for texts that share nothing.
 func Lines(a, b string) (gone, come []string) {
 	return without(a, b), without(b, a)

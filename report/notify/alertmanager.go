@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"fettle/internal/config"
 	"fettle/internal/ui"
 	"fettle/report"
+	"fettle/report/accept"
 )
 
 // alert is one alert of Alertmanager's API v2 (api/v2/openapi.yaml, postableAlert).
@@ -19,45 +21,97 @@ type alert struct {
 	EndsAt      time.Time         `json:"endsAt"`
 }
 
+// Alert is a finding as Alertmanager has it. Name, Host, Group, Trap, Subject and
+// Severity are its identity: one of them changed is another alert.
+type Alert struct {
+	Name     string // of the rule; empty: FettleFinding
+	Host     string
+	Group    string // of a hub's hosts
+	Trap     string
+	Subject  string
+	Severity string
+	Summary  string
+	Command  string
+	Since    time.Time
+	Ended    bool
+}
+
+// alertsAtOnce is how many alerts one request has.
+const alertsAtOnce = 500
+
+// Alerts sends alerts: open ones last until now plus the channel's valid unless
+// they are sent again, ended ones end now.
+func (s Sender) Alerts(ctx context.Context, c *config.Channel, list []Alert, now time.Time) error {
+	for part := range slices.Chunk(list, alertsAtOnce) {
+		all := make([]alert, len(part))
+		for i := range part {
+			all[i] = part[i].posted(now, c.Lasting())
+		}
+		if err := s.post(ctx, c, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Alert) posted(now time.Time, lasting time.Duration) alert {
+	name := a.Name
+	if name == "" {
+		name = "FettleFinding"
+	}
+	out := alert{Labels: map[string]string{"alertname": name}, Annotations: map[string]string{}, StartsAt: a.Since, EndsAt: now.Add(lasting)}
+	for k, v := range map[string]string{"instance": a.Host, "group": a.Group, "trap": a.Trap, "subject": a.Subject, "severity": a.Severity} {
+		if v != "" {
+			out.Labels[k] = ui.Visible(strings.ToValidUTF8(v, "\uFFFD"))
+		}
+	}
+	for k, v := range map[string]string{"summary": ui.Visible(a.Summary), "command": a.Command} {
+		if v != "" {
+			out.Annotations[k] = v
+		}
+	}
+	if a.Ended {
+		out.EndsAt = now
+	}
+	return out
+}
+
 // alerts sends all open findings, each with an end that the next run puts off,
-// and what was resolved, as ended. Alertmanager itself notifies of changes alone.
+// and what is open no more, as ended. Alertmanager itself notifies of changes alone.
 func (s Sender) alerts(ctx context.Context, c *config.Channel, m report.Meta, results []trap.Result) error {
-	now := time.Now()
-	var all []alert
+	var all []Alert
 	for _, r := range results {
 		for i := range r.Outcomes {
 			o := &r.Outcomes[i]
-			if o.Status != trap.Found {
-				continue
+			if o.Status == trap.Found {
+				all = append(all, Alert{Host: m.Host, Trap: o.Trap, Subject: o.Subject, Severity: o.Severity.String(), Summary: o.Summary,
+					Command: report.Command(o), Since: o.Since})
 			}
-			a := alertOf(m, o.Trap, o.Subject)
-			a.Labels["severity"] = o.Severity.String()
-			a.Annotations = map[string]string{"summary": ui.Visible(o.Summary), "command": report.Command(o)}
-			a.StartsAt, a.EndsAt = o.Since, now.Add(c.Lasting())
-			all = append(all, a)
 		}
 		for _, was := range r.Resolved {
-			a := alertOf(m, r.Trap, was.Subject)
 			sev, summary, _ := strings.Cut(was.Said, ": ")
-			a.Labels["severity"] = sev
-			a.Annotations = map[string]string{"summary": ui.Visible(summary)}
-			a.StartsAt, a.EndsAt = was.Since, now
-			all = append(all, a)
+			all = append(all, Alert{Host: m.Host, Trap: r.Trap, Subject: was.Subject, Severity: sev, Summary: summary, Since: was.Since,
+				Ended: true})
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return s.post(ctx, c, all)
+	return s.Alerts(ctx, c, all, time.Now())
 }
 
-// alertOf names an alert: the labels are its identity.
-func alertOf(m report.Meta, id, subject string) alert {
-	l := map[string]string{"alertname": "FettleFinding", "instance": ui.Visible(m.Host), "trap": ui.Visible(id)}
-	if subject != "" {
-		l["subject"] = ui.Visible(strings.ToValidUTF8(subject, "\uFFFD"))
+// superseded are the findings of a result that were sent before and are no alert
+// with the same labels now: accepted, too slight, or regraded.
+func superseded(seen *accept.Seen, r *trap.Result, least trap.Severity) (out []trap.Resolved) {
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		said, since, ok := seen.Before(o)
+		if o.Status != trap.Found || !ok {
+			continue
+		}
+		was, _, _ := strings.Cut(said, ": ")
+		if o.Hidden() || o.Severity < least || was != o.Severity.String() {
+			out = append(out, trap.Resolved{Subject: o.Subject, Said: said, Since: since})
+		}
 	}
-	return alert{Labels: l}
+	return out
 }
 
 func (s Sender) post(ctx context.Context, c *config.Channel, all []alert) error {

@@ -95,6 +95,20 @@ func TestAlertmanager(t *testing.T) {
 	if got := alerts(); len(got) != 1 {
 		t.Errorf("a run without a change: %q", got)
 	}
+	tell(found("x", trap.Critical, "one"))
+	if got := alerts(); len(got) != 1 || got[0] != "critical a:x at web1: one" {
+		t.Errorf("after a regrade: %q", got)
+	}
+	accepted := found("x", trap.Critical, "one")
+	accepted.Accepted = &trap.Acceptance{Reason: "known"}
+	tell(accepted)
+	if got := alerts(); len(got) != 0 {
+		t.Errorf("accepted: %q", got)
+	}
+	tell(found("x", trap.Critical, "one"))
+	if got := alerts(); len(got) != 1 {
+		t.Errorf("no longer accepted: %q", got)
+	}
 	tell(trap.Outcome{Trap: "a", Status: trap.Clear})
 	if got := alerts(); len(got) != 0 {
 		t.Errorf("after all were resolved: %q", got)

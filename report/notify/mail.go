@@ -3,6 +3,7 @@ package notify
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,9 @@ import (
 // mail hands the message to sendmail(8): "-i", a line with a lone dot does not
 // end it; "--", what follows are addresses.
 func (s Sender) mail(ctx context.Context, c *config.Channel, m *Message) error {
+	if c.SMTP != "" {
+		return s.smtp(ctx, c, mailText(c, m))
+	}
 	args := []string{"-i"}
 	if c.From != "" {
 		args = append(args, "-f", c.From)
@@ -36,6 +40,10 @@ func (s Sender) mail(ctx context.Context, c *config.Channel, m *Message) error {
 // the 998 octets of section 2.1.1 but for commands with long names, which are cut.
 func mailText(c *config.Channel, m *Message) []byte {
 	var b bytes.Buffer
+	date := m.Started
+	if m.ID == "" {
+		date = time.Now()
+	}
 	if c.From != "" {
 		fmt.Fprintf(&b, "From: %s\n", c.From)
 	}
@@ -44,16 +52,44 @@ func mailText(c *config.Channel, m *Message) []byte {
 		"To: %s\nSubject: %s\nDate: %s\n",
 		strings.Join(c.Mail, ", "),
 		ascii("fettle: "+m.Text),
-		time.Now().Format(time.RFC1123Z),
+		date.Format(time.RFC1123Z),
 	)
-	b.WriteString(
-		"Auto-Submitted: auto-generated\nMIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n",
-	)
-	for line := range strings.Lines(m.body(76)) {
+	if m.ID != "" {
+		fmt.Fprintf(&b, "Message-ID: <%s@%s>\n", m.ID, atom(m.Host))
+	}
+	b.WriteString("Auto-Submitted: auto-generated\nMIME-Version: 1.0\n")
+	const text = "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n"
+	if m.HTML == "" {
+		b.WriteString(text)
+		lines(&b, m.body(76))
+		return b.Bytes()
+	}
+	// RFC 2046, section 5.1.4: the richest comes last.
+	boundary := "fettle-" + rand.Text()
+	fmt.Fprintf(&b, "Content-Type: multipart/alternative; boundary=\"%s\"\n\n--%s\n%s", boundary, boundary, text)
+	lines(&b, m.body(76))
+	fmt.Fprintf(&b, "--%s\nContent-Type: text/html; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n", boundary)
+	lines(&b, m.HTML)
+	fmt.Fprintf(&b, "--%s--\n", boundary)
+	return b.Bytes()
+}
+
+// atom is a name for the right side of a Message-ID (RFC 5322, section 3.6.4).
+func atom(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, s)
+	return strings.Trim(s, ".") + ".fettle"
+}
+
+func lines(b *bytes.Buffer, s string) {
+	for line := range strings.Lines(s) {
 		line = strings.TrimRight(line, "\n")
 		b.WriteString(strings.ToValidUTF8(line[:min(len(line), 990)], "") + "\n")
 	}
-	return b.Bytes()
 }
 
 // ascii is a header's value: RFC 5322 section 2.2 has printable US-ASCII there.

@@ -65,6 +65,11 @@ func (s Sender) tell(ctx context.Context, state string, c *config.Channel, r Run
 		return err
 	}
 	results := marked(seen, r.Results, least)
+	if c.Kind() == "alertmanager" { // its alerts end where the finding is hidden or regraded, too
+		for i := range results {
+			results[i].Resolved = append(results[i].Resolved, superseded(seen, &r.Results[i], least)...)
+		}
+	}
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
 	if err := s.send(ctx, c, messageOf(r.Meta, results), results, r); err != nil {

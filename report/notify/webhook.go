@@ -35,13 +35,13 @@ func (s Sender) webhook(ctx context.Context, c *config.Channel, m *Message) erro
 	var body any = m
 	switch c.Template {
 	case "slack": // https://docs.slack.dev, "Sending messages using incoming webhooks"
-		body = map[string]string{"text": slackText.Replace(m.Text + "\n" + short(m.body(100), 30_000))}
+		body = map[string]string{"text": slackText.Replace(m.Text + "\n" + short(m.body(unwrapped), 30_000))}
 	case "matrix": // Matrix client-server API v1.11, PUT …/send/m.room.message/{txnId}
-		body = map[string]string{"msgtype": "m.text", "body": m.Text + "\n" + short(m.body(100), 30_000)}
+		body = map[string]string{"msgtype": "m.text", "body": m.Text + "\n" + short(m.body(unwrapped), 30_000)}
 		r.method, r.url = "PUT", strings.TrimRight(to, "/")+"/"+transaction(m)
 	case "ntfy": // https://docs.ntfy.sh/publish: plain text, longer ones become attachments
 		r.headers = [][2]string{{"Title", ascii(m.Text)}, {"Priority", priority[m.worst()]}, {"Content-Type", "text/plain; charset=utf-8"}}
-		r.body = []byte(short(m.body(60), 3500))
+		r.body = []byte(short(m.body(unwrapped), 3500))
 	}
 	if r.body == nil {
 		if r.body, err = encoded(body); err != nil {
@@ -54,12 +54,18 @@ func (s Sender) webhook(ctx context.Context, c *config.Channel, m *Message) erro
 	return s.ask(ctx, r)
 }
 
+// unwrapped is the width of text that the receiver wraps itself.
+const unwrapped = 1 << 20
+
 var slackText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 var priority = map[trap.Severity]string{0: "low", trap.Notice: "low", trap.Warning: "default", trap.Critical: "high"}
 
 // transaction is the same for the same message, so that a repetition is none.
 func transaction(m *Message) string {
+	if m.ID != "" {
+		return "fettle" + m.ID
+	}
 	sum := sha256.Sum256([]byte(m.Host + "\x00" + m.Started.String() + "\x00" + m.Text))
 	return "fettle" + hex.EncodeToString(sum[:12])
 }
@@ -123,48 +129,16 @@ func authorize(r *request, file string) error {
 // ask sends a request with curl(1). URL and headers, which may be secret, go
 // through a pipe: a command line is everybody's to read.
 func (s Sender) ask(ctx context.Context, r request) error {
-	var conf strings.Builder
-	set := func(name, value string) {
-		fmt.Fprintf(&conf, "%s = \"%s\"\n", name, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value))
-	}
-	set("url", r.url)
-	set("request", r.method)
+	var conf curlConfig
+	conf.set("url", r.url)
+	conf.set("request", r.method)
 	for _, h := range r.headers {
-		set("header", h[0]+": "+h[1])
+		conf.set("header", h[0]+": "+h[1])
 	}
-	in, out, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	go func() {
-		out.WriteString(conf.String())
-		out.Close()
-	}()
-	// --disable first: no curlrc. A redirect is not followed, and so the message
-	// did not arrive: --fail takes only 400 and above for failures.
-	args := []string{
-		"--disable",
-		"--config",
-		"/dev/fd/3",
-		"--data-binary",
-		"@-",
-		"--silent",
-		"--show-error",
-		"--fail",
-		"--proto",
-		"=http,https",
-		"--globoff",
-		"--connect-timeout",
-		"10",
-		"--max-time",
-		"30",
-		"--output",
-		os.DevNull,
-		"--write-out",
-		"%{http_code}",
-	}
-	code, err := started(ctx, s.Curl, args, r.body, in, "install the package curl")
+	// A redirect is not followed, and so the message did not arrive: --fail takes only
+	// 400 and above for failures.
+	code, err := s.curl(ctx, &conf, r.body, "--data-binary", "@-", "--fail", "--proto", "=http,https", "--globoff", "--max-time", "30",
+		"--write-out", "%{http_code}")
 	if err == nil && !strings.HasPrefix(code, "2") {
 		err = fmt.Errorf("answered with status %s", code)
 	}
@@ -172,6 +146,32 @@ func (s Sender) ask(ctx context.Context, r request) error {
 		return fmt.Errorf("%s of %s: %w", r.method, asked(r.url), err)
 	}
 	return nil
+}
+
+// curlConfig is what curl(1) reads with --config.
+type curlConfig struct{ text strings.Builder }
+
+var curlQuoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+func (c *curlConfig) set(name, value string) {
+	fmt.Fprintf(&c.text, "%s = \"%s\"\n", name, curlQuoted.Replace(value))
+}
+
+// curl runs curl(1) with the configuration from a pipe, and the body as its input.
+func (s Sender) curl(ctx context.Context, conf *curlConfig, body []byte, args ...string) (string, error) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	go func() {
+		out.WriteString(conf.text.String())
+		out.Close()
+	}()
+	// --disable first: no curlrc.
+	args = append([]string{"--disable", "--config", "/dev/fd/3", "--silent", "--show-error", "--connect-timeout", "10",
+		"--output", os.DevNull}, args...)
+	return started(ctx, s.Curl, args, body, in, "install the package curl")
 }
 
 // asked is whom a URL asks, without what may be secret in it.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fettle/internal/means"
 	"fettle/tools/bisect/belief"
 )
 
@@ -54,8 +55,17 @@ func speeds(n int, at map[int]string) []map[string]string {
 	return commits
 }
 
-// noisy prints the speed and up to 2 of noise, from the kernel's own source.
-const noisy = `noise=$(od -An -N1 -tu1 /dev/urandom); echo "warming up"; expr $(cat speed) \* 100 + $noise \* 200 / 255`
+// noisy prints the speed and up to 2 of noise: the same from one test run to the next,
+// as a hunt may be wrong as often as its confidence says.
+func noisy(t *testing.T) string {
+	t.Helper()
+	seed := filepath.Join(t.TempDir(), "seed")
+	if err := os.WriteFile(seed, []byte("1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`n=$(( ($(cat %[1]s) * 1103515245 + 12345) %% 2147483648 )); echo $n >%[1]s.$$; mv %[1]s.$$ %[1]s; echo "warming up"; `+
+		`echo $(( $(cat speed) * 100 + n / 65536 %% 256 * 200 / 255 ))`, seed)
+}
 
 func hunt(t *testing.T, dir string, hashes []string, c Command) *Hunt {
 	t.Helper()
@@ -85,9 +95,10 @@ func wantChanges(t *testing.T, r *Result, want ...int) {
 
 // One change that explains a part only is not the end of it: nobody asked for several.
 func TestLooksOn(t *testing.T) {
+	means.Short(t, "takes seconds")
 	dir, hashes := repository(t, speeds(40, map[int]string{0: "4", 16: "9", 23: "15"}))
 	for _, prior := range []belief.Prior{belief.One, {None: 0.02, Extra: 1e-9}} {
-		h := hunt(t, dir, hashes, Command{Run: noisy})
+		h := hunt(t, dir, hashes, Command{Run: noisy(t)})
 		h.Prior, h.Fresh = prior, true
 		r, err := h.Run(context.Background())
 		if err != nil {
@@ -132,7 +143,7 @@ func TestTwoChangesAndABrokenBuild(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine"), []byte("keep"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	h := hunt(t, dir, hashes, Command{Build: `! grep -q yes broken 2>/dev/null`, Run: noisy})
+	h := hunt(t, dir, hashes, Command{Build: `! grep -q yes broken 2>/dev/null`, Run: noisy(t)})
 	h.Jobs, h.Prior = 2, belief.Several
 	r, err := h.Run(context.Background())
 	if err != nil {
@@ -196,9 +207,10 @@ func TestEndWithoutAReading(t *testing.T) {
 // A hunt that is killed goes on with what it has read, whatever the last line
 // of its journal looks like.
 func TestResume(t *testing.T) {
+	means.Short(t, "takes seconds")
 	dir, hashes := repository(t, speeds(200, map[int]string{0: "10", 121: "11"}))
 	counted := filepath.Join(t.TempDir(), "runs")
-	c := Command{Run: "echo x >>" + counted + "; " + noisy}
+	c := Command{Run: "echo x >>" + counted + "; " + noisy(t)}
 	h := hunt(t, dir, hashes, c)
 	ctx, kill := context.WithCancel(context.Background())
 	h.Tell = func(p Progress) {

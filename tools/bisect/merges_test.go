@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 // graph is a repository made by hand. The figure of a commit is the sum of the
@@ -100,6 +102,7 @@ func (g *graph) hunt(good, bad string, firstParent bool) (*Hunt, *Result) {
 }
 
 func TestMerges(t *testing.T) {
+	means.Short(t, "takes seconds")
 	g := newGraph(t)
 	g.commit("start", 100)
 	g.several("main-a", 3)

@@ -17,7 +17,7 @@ type place interface {
 	host() string
 	// read checks a commit out, builds it and runs it.
 	read(ctx context.Context, c Commit, log io.Writer) (float64, error)
-	// leave gives back what it took.
+	// leave restores what it took.
 	leave(ctx context.Context)
 }
 

@@ -126,6 +126,7 @@ func (s *sshServer) left(t *testing.T) []string {
 // Two hosts, one three times as slow: a change of a tenth is found among both
 // at once, and nothing stays there.
 func TestHosts(t *testing.T) {
+	means.Short(t, "takes seconds")
 	s := startSSH(t)
 	commits := speeds(40, map[int]string{0: "10", 23: "11"})
 	commits[0][".gitignore"] = "*.o\n"
@@ -190,6 +191,7 @@ func TestCarried(t *testing.T) {
 
 // A run that hangs on a host is ended there, all that it started too.
 func TestAHangOnAHostIsEndedThere(t *testing.T) {
+	means.Short(t, "takes seconds")
 	s := startSSH(t)
 	commits := speeds(5, map[int]string{0: "1", 4: "9"})
 	commits[2]["how"], commits[3]["how"] = "hang", ""

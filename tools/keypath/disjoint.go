@@ -75,7 +75,7 @@ func newFlow(w *Web, q Query) *flow {
 
 // augment finds the cheapest way to one more path, in hops that are added less
 // those that are rolled back: Bellman and Ford's method with a queue, as hops
-// that are taken back have a negative price.
+// that are removed have a negative price.
 func (f *flow) augment(ctx context.Context) []arc {
 	if !f.w.live(f.to) {
 		return nil
@@ -184,7 +184,7 @@ func (f *flow) sound(arcs []arc) bool {
 	return ok
 }
 
-// apply puts the search's arcs onto the paths: first what is taken back.
+// apply puts the search's arcs onto the paths: first what is removed.
 func (f *flow) apply(arcs []arc) {
 	for _, a := range arcs {
 		if s := a.step; a.back && s.from != s.to {

@@ -28,12 +28,7 @@ import (
 func TestHostileForReal(t *testing.T) {
 	means.Long(t, "writes keyrings of hundreds of megabytes")
 	const most, longest = 1 << 30, 3 * time.Minute
-	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", dir, "fettle/cmd/fettle-lab")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building fettle-lab: %v\n%s", err, out)
-	}
+	dir := means.Programs(t, "fettle-lab")
 	alice, bob, carol := person(t, "alice", at(made)), person(t, "bob", at(made)), person(t, "carol", at(made))
 	sign(t, alice, bob, "bob", at(made.AddDate(1, 0, 0)))
 	sign(t, bob, carol, "carol", at(made.AddDate(1, 0, 0)))

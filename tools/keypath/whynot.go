@@ -11,7 +11,7 @@ func (w *Web) WhyNot(ctx context.Context, q Query) (Path, error) {
 	}
 	// Breadth first with two prices (0 a claim that counts, 1 one that doesn't):
 	// what is cheap goes to the front. Verified claims change price, so the
-	// search is made anew until what it finds is known.
+	// search is made again until what it finds is known.
 	for ctx.Err() == nil {
 		steps := w.cheapest(ctx, q.To, roots)
 		if steps == nil {

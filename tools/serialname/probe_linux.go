@@ -38,7 +38,7 @@ var ErrNoAnswer = errors.New("did not say what the profile expects")
 // Probe asks the device at path by a profile. It writes only what the profile
 // sends, takes no longer than Profile.Limit and a second, and leaves the line's
 // settings as they were. Opening a serial line raises DTR, at which some boards
-// begin anew; that cannot be avoided.
+// begin again; that cannot be avoided.
 func Probe(ctx context.Context, path string, p *Profile) (Heard, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Limit())
 	defer cancel()

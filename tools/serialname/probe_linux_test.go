@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,60 @@ func TestNotASerialLine(t *testing.T) {
 	for name, want := range map[string]string{"/dev/null": "not a serial line", "/dev/nothing-there": "no such file"} {
 		if _, err := Probe(t.Context(), name, p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Others can open a line after a probe, also one that somebody holds open all the while.
+func TestLockEnds(t *testing.T) {
+	_, tty := pty(t)
+	held, err := os.OpenFile(tty, os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	locked := func() bool {
+		n, err := unix.IoctlGetInt(int(held.Fd()), unix.TIOCGEXCL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n != 0
+	}
+	l, err := open(tty, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !locked() {
+		t.Error("others can open the line during a probe")
+	}
+	if l.close(); locked() {
+		t.Error("nobody else can open the line after a probe")
+	}
+}
+
+// Of a device that talks without end the last 8 KiB are kept, so that a probe's memory is
+// bounded; what is said within them is recognised.
+func TestChattyDevice(t *testing.T) {
+	for _, c := range []struct {
+		noise int // bytes between two words
+		heard bool
+	}{{maxHeard / 2, true}, {3 * maxHeard, false}} {
+		m, tty := pty(t)
+		p := &Profile{Speed: []int{9600}, Listen: 500 * time.Millisecond, Expect: regexp.MustCompile(`(?s)BEGIN.*END`)}
+		if c.heard {
+			p.Listen = means.Patience
+		}
+		l, err := open(tty, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.raw(9600); err != nil {
+			t.Fatal(err)
+		}
+		go m.WriteString("BEGIN" + strings.Repeat(".", c.noise) + "END")
+		said, err := l.listen(t.Context(), p)
+		if l.close(); c.heard != (err == nil) {
+			t.Errorf("two words with %d bytes between: %d bytes, %v", c.noise, len(said), err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ const maxProfileLimit = 30 * time.Second
 
 // Profiles are the shipped ones and the host's own in Folder, by name; an own
 // one hides a shipped one of the same name. A broken file is an error of its
-// own; the others are there all the same.
+// own; the others are there nevertheless.
 func Profiles(ctx context.Context, h *host.Host) ([]Profile, error) {
 	have := map[string]Profile{}
 	es, err := shipped.ReadDir("profiles")

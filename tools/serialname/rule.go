@@ -97,7 +97,7 @@ func Lines(d *Device, w Wanted) (string, error) {
 	case ByProbe:
 		for _, arg := range w.Probe {
 			if !plainArg().MatchString(arg) {
-				return "", fmt.Errorf("%q cannot stand in a rule: a command there has plain arguments only", arg)
+				return "", fmt.Errorf("%q cannot be used in a rule: a command there has plain arguments only", arg)
 			}
 		}
 		key := "FETTLE_" + notKey().ReplaceAllString(w.Name+"_"+w.Profile, "_")
@@ -145,7 +145,7 @@ var notKey = lazy.Regexp(`[^A-Za-z0-9]`)
 // plainArg is an argument that udev hands on as it is.
 var plainArg = lazy.Regexp(`^[A-Za-z0-9_./:=,+-]+$`)
 
-// pattern is a text as a pattern that matches it; what cannot stand in a rule
+// pattern is a text as a pattern that matches it; what cannot be in a rule
 // is any one character, or some bytes.
 func pattern(s string) string {
 	return strings.Map(func(r rune) rune {

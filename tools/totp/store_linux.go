@@ -25,7 +25,7 @@ type Place struct {
 type Exists struct{ Path string }
 
 func (e *Exists) Error() string {
-	return e.Path + " is there already: whoever has its secret could not log in any more (--replace replaces it)"
+	return e.Path + " already exists: its user could no longer log in with it (--replace replaces it)"
 }
 
 // as runs f with the file system rights of the owner, as
@@ -99,7 +99,7 @@ func (p Place) Write(b []byte, replace bool) error {
 		case err != nil:
 			return &fs.PathError{Op: "looking at", Path: p.Path, Err: err}
 		case st.Mode&unix.S_IFMT != unix.S_IFREG:
-			return fmt.Errorf("%s is a link, a folder or the like: fettle leaves it alone; remove it first", p.Path)
+			return fmt.Errorf("%s is not a regular file: fettle leaves it alone; remove it first", p.Path)
 		case !replace:
 			return &Exists{p.Path}
 		}

@@ -52,7 +52,7 @@ func TestStore(t *testing.T) {
 	os.Remove(p.Path)
 	os.Symlink("/etc/hostname", p.Path)
 	for _, replace := range []bool{false, true} {
-		if err := p.Write([]byte("x"), replace); err == nil || !strings.Contains(err.Error(), "is a link") {
+		if err := p.Write([]byte("x"), replace); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("over a link: %v", err)
 		}
 	}

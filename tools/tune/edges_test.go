@@ -109,3 +109,26 @@ func TestSettingsBudget(t *testing.T) {
 		}
 	}
 }
+
+// Growth that brings nothing must be twice as large the next time, up to 64 times: 1 GiB
+// is noticed however often growth came to nothing.
+func TestBackoffOfGrowthIsBounded(t *testing.T) {
+	s := rested(Default)
+	for i, want := range []float64{2, 4, 8, 16, 32, 64, 64, 64} {
+		s.c.due, s.c.knownAtWake, s.c.grownAtWake = 0, s.r.Known(), 100
+		if i == 0 {
+			s.c.wakeBackoff = 1
+		}
+		if s.c.judgeWake(s.r); s.c.wakeBackoff != want {
+			t.Errorf("after growth %d that brought nothing: %v, want %v", i+1, s.c.wakeBackoff, want)
+		}
+	}
+	s.c.rested.offered = s.r.Offered
+	s.r.Sharing, s.r.Unshared = 0, 0
+	for more, want := range map[uint64]bool{1<<30 - 4096: false, 1 << 30: true} {
+		r := s.r
+		if r.Offered += more; (s.c.growth(r) > 0) != want {
+			t.Errorf("growth by %d bytes: noticed %t, want %t", more, !want, want)
+		}
+	}
+}

@@ -30,7 +30,7 @@ type Tuner struct {
 const Comm = "fettle-tune-ksm"
 
 // ErrTwo is the error where somebody else sets ksmd's pace already.
-var ErrTwo = errors.New("somebody else sets KSM's pace")
+var ErrTwo = errors.New("another program sets KSM's pace")
 
 // Alone tells whether nobody else sets ksmd's pace: the kernel's advisor or
 // ksmtuned.
@@ -144,7 +144,7 @@ func (t *Tuner) others(seen ksm.Seen) error {
 }
 
 // set writes an order. What the kernel does not have is left out; smart_scan
-// (Linux 6.7) is turned on, because it passes over pages that never merged.
+// (Linux 6.7) is turned on, because it skips pages that never merged.
 func (t *Tuner) set(o Order) error {
 	for _, s := range []struct{ name, value string }{
 		{"smart_scan", "1"},

@@ -85,7 +85,7 @@ type Watcher struct {
 	failing string // what the last look failed with
 }
 
-// Run looks at once and then every interval, until ctx ends. A look that
+// Run looks immediately, and then every interval, until ctx ends. A look that
 // fails is told once, and ends nothing.
 func (w *Watcher) Run(ctx context.Context, interval time.Duration) error {
 	for tick := time.NewTicker(interval); ; {

@@ -160,7 +160,7 @@ func operation(text string) string {
 	return ""
 }
 
-// innocent are denials that programs live with: what libraries try in vain,
+// innocent are denials that programs live with: what libraries try without success,
 // and snaps, whose profiles are made so.
 func innocent(op string, f map[string]string) bool {
 	switch p := f["profile"]; {

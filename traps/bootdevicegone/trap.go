@@ -24,7 +24,7 @@ var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if c := container.Of(ctx, h); c != "" {
-		r.NotApplicable("", "whoever runs the container mounts its file systems")
+		r.NotApplicable("", "the container engine mounts its file systems")
 		return nil
 	}
 	if !h.Running() {

@@ -125,7 +125,7 @@ func (p *planner) lowers(port *brPort) bool {
 	return want > p.mtu || port.present && port.mtu > p.mtu
 }
 
-// above finds the link with the largest MTU that stands on top of a port: the
+// above finds the link with the largest MTU that is on top of a port: the
 // kernel cuts VLANs and macvlans down to the MTU of their lower device
 // (vlan_device_event(), net/8021q/vlan.c).
 func (p *planner) above(port *brPort) (name string, mtu int) {

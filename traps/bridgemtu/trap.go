@@ -50,7 +50,7 @@ func (s *survey) noBridge(h *host.Host, r *trap.Report) {
 	r.NotApplicable("", "no bridge is configured")
 }
 
-// judge reports of one bridge: its gravest fault, the others as detail.
+// judge reports of one bridge: its most severe fault, the others as detail.
 func (s *survey) judge(h *host.Host, r *trap.Report, b *bridge) {
 	faults := s.faults(b)
 	hidden := s.hidden(b)

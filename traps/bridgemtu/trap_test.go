@@ -106,7 +106,7 @@ set the running MTU of vnet3 to 9000 bytes
 func TestRefusals(t *testing.T) {
 	for file, want := range map[string]string{
 		"trapped-both-explicit": "which of them the network outside supports is not visible from here",
-		"trapped-quarrel":       "is configured by [ifupdown systemd-networkd] at once",
+		"trapped-quarrel":       "is configured by [ifupdown systemd-networkd]: decide",
 		"trapped-vlan-above":    "eno1 would have to go down to 1500, and with it storage, which is on top of it with 9000",
 		"trapped-uplinks":       "the uplinks of br0 have different MTUs: eno1 (1500), vxlan5 (1450)",
 		"denied-found":          "not all of the configuration could be read",

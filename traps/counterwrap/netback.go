@@ -101,7 +101,7 @@ func checkNetback(ctx context.Context, h *host.Host, r *trap.Report) {
 }
 
 // wide looks for a reading that 32-bit queues cannot have: the kernel's
-// version says that it is affected, and its distribution may have mended it.
+// version says that it is affected, and its distribution may have fixed it.
 func wide(ctx context.Context, h *host.Host, vifs []string) *trap.Evidence {
 	if slices.Contains(words32, h.Identity().Machine) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"fettle/internal/yamlfile"
 )
 
-// What snmp_exporter reads stands in its own file, what of it is asked for, and
+// What snmp_exporter reads is in its own file, what of it is asked for, and
 // how often, in that of Prometheus.
 const prometheusFile = "/etc/prometheus/prometheus.yml"
 
@@ -42,7 +42,7 @@ var (
 
 // parseSNMP reads snmp.yml line by line: it is generated, always in one form,
 // and has tens of thousands of lines. Since snmp_exporter 0.23 modules and
-// credentials stand below modules: and auths:, before that each module is a
+// credentials are below modules: and auths:, before that each module is a
 // key of its own.
 func parseSNMP(b []byte) snmpConf {
 	c := snmpConf{modules: map[string]snmpModule{}, v1: map[string]bool{}}

@@ -213,7 +213,7 @@ func byHand(kind, loose string, units []string) (line, more string) {
 		more = "fettle restarts systemd services only. These belong to none: " + loose + "."
 	}
 	if kind == kindSpace {
-		more += "\nIf that has to wait and the content is expendable: truncating frees the space at once," +
+		more += "\nIf that has to wait and the content is expendable: truncating frees the space immediately," +
 			"\n    : > /proc/PID/fd/N" +
 			"\nThis destroys the content. A writer that did not open the file for appending continues at its old" +
 			"\noffset (a sparse file, and a reader sees zeros first); it ruins a database or a virtual disk."

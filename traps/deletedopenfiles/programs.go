@@ -64,7 +64,7 @@ func checkPrograms(r *trap.Report, files []host.OpenFile) bool {
 
 // programSubject is whom to restart for a file; empty when the file is no
 // program, or one that its owner unlinked on purpose: code written at run time
-// into a folder for temporary files (libffi, JITs), mapped and deleted at once.
+// into a folder for temporary files (libffi, JITs), mapped and deleted immediately.
 func programSubject(f host.OpenFile) string {
 	if !f.Deleted || !f.Exec {
 		return ""

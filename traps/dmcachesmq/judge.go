@@ -91,7 +91,7 @@ func judge(r *trap.Report, c *status, k verdict) {
 	}
 }
 
-// oldDetail is what a kernel of before the mending does to this cache.
+// oldDetail is what a kernel of before the fixing does to this cache.
 func (c *status) oldDetail(k verdict) string {
 	s := ""
 	switch {

@@ -11,7 +11,7 @@ import (
 	"fettle/host"
 )
 
-// lvsFields are asked of lvs where dmsetup is not to be had. All are in
+// lvsFields are asked of lvs where dmsetup is not available. All are in
 // lvm2 2.02.148 of 2016 and newer.
 const lvsFields = "vg_name,lv_name,lv_attr,data_percent,cache_policy,kernel_cache_policy,cache_mode,kernel_cache_settings,chunk_size," +
 	"cache_total_blocks,cache_used_blocks,cache_dirty_blocks,cache_read_hits,cache_read_misses,cache_write_hits,cache_write_misses," +

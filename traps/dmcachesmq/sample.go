@@ -43,7 +43,7 @@ func (c *change) String() string {
 	)
 }
 
-// between is what happened from a to b. A table that was loaded anew in
+// between is what happened from a to b. A table that was loaded again in
 // between counts from 0: then nothing is known.
 func between(a, b *status, took time.Duration) *change {
 	if a == nil || a.failed || b.failed || a.total != b.total || took <= 0 {

@@ -89,7 +89,7 @@ func look(ctx context.Context, h *host.Host) ([]*status, error) {
 	return caches, err
 }
 
-// nowhere tells that a command's output is not to be had.
+// nowhere tells that a command's output is not available.
 func nowhere(err error) bool {
 	return errors.Is(err, host.ErrNoCommand) || errors.Is(err, host.ErrNotCollected)
 }

@@ -9,7 +9,7 @@ import (
 	"fettle/internal/lazy"
 )
 
-// mend is whether a kernel has the series of May 2017.
+// fix is whether a kernel has the series of May 2017.
 type mend int
 
 const (

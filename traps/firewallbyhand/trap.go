@@ -42,7 +42,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return host.ErrNotRunning
 	}
 	if container.NetworkGiven(ctx, h) {
-		r.NotApplicable("", "whoever runs the container sets up its packet filter")
+		r.NotApplicable("", "the container engine sets up its packet filter")
 		return nil
 	}
 	chains, err := nftables.Read(ctx, h)

@@ -28,7 +28,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return host.ErrNotRunning
 	}
 	if container.Of(ctx, h) != "" {
-		r.NotApplicable("", "whoever runs the container names it")
+		r.NotApplicable("", "the container engine names it")
 		return nil
 	}
 	now, err := h.ReadString(ctx, live)

@@ -33,7 +33,7 @@ type facts struct {
 }
 
 const (
-	wrapped = "wrapped" // a wrapper stands in the program's place
+	wrapped = "wrapped" // a wrapper is in the program's place
 	missing = "missing" // nothing does
 	halfway = "halfway" // the program is back, and its diversion was not taken back
 	preload = "preload"

@@ -17,7 +17,7 @@ import (
 )
 
 // dropIn holds the lines when the distribution's own are masked or gone. Its
-// name sorts last, so that lines of the admin's for the same path stand first.
+// name sorts last, so that lines of the admin's for the same path are first.
 const dropIn = "/etc/tmpfiles.d/zz-journal-access.conf"
 
 // plan gives owner, group, mode and ACLs as the distribution's tmpfiles.d

@@ -15,7 +15,7 @@ type kind struct {
 	// innocent are names that complain on healthy hosts.
 	innocent func(string) bool
 	least    int  // lines from which it counts
-	grows    int  // lines from which it is one degree graver; 0: never
+	grows    int  // lines from which it is one degree more severe; 0: never
 	lately   bool // only if it goes on: the last one within two days, and one a day
 	cable    bool // nothing on a host with a battery
 	severity trap.Severity
@@ -140,7 +140,7 @@ var kinds = map[string]*kind{
 		least:    1,
 		severity: trap.Warning,
 		summary:  "the network card stopped sending, and was reset",
-		byHand:   "ethtool -i WHAT names driver and firmware: update them; try ethtool -K WHAT tso off gso off",
+		byHand:   "ethtool -i WHAT names driver and firmware: update them; try ethtool -K WHAT tso off gso off (hangs of e1000e)",
 	},
 	"voltage": {
 		subject:  "power supply",

@@ -74,7 +74,9 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.NotApplicable("", why, trap.Ev(dir+"run", "%d", k.run))
 		return nil
 	}
-	if !checkTuners(ctx, h, r, k, c) {
+	if checkTuners(ctx, h, r, k, c) {
+		clearRun(r, k, c)
+	} else {
 		if err := checkRate(ctx, h, r, k, c); err != nil {
 			r.Unknown(scanRate, err)
 		}
@@ -108,7 +110,7 @@ func checkTuners(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c con
 	switch {
 	case len(by) > 1:
 		f := trap.Finding{Subject: tuners, Severity: trap.Warning, Evidence: ev,
-			Summary: strings.Join(by, " and ") + " set KSM's pace at once",
+			Summary: strings.Join(by, " and ") + " both set KSM's pace",
 			Detail:  "Each undoes what the other sets."}
 		if k.advisor {
 			f.Detail = "While the advisor is on, the kernel refuses pages_to_scan to everybody else (EINVAL), who may not notice;" +
@@ -143,6 +145,13 @@ func checkLeftOff(r *trap.Report, k ksm, c config) {
 	r.Found(f)
 }
 
+// clearRun says that KSM is on where somebody configured that.
+func clearRun(r *trap.Report, k ksm, c config) {
+	if k.run == 1 && c.wanted != "" {
+		r.Clear(runFile, "KSM is on, as it is configured", trap.Ev(dir+"run", "%d", k.run), trap.Ev("configuration", "%s", c.wanted))
+	}
+}
+
 func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c config) error {
 	s, err := situationOf(ctx, h, k, c)
 	if err != nil {
@@ -150,6 +159,7 @@ func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c confi
 	}
 	if k.run == 1 && k.sum == 0 && k.fullScans > 0 {
 		if s.mem.guests == 0 && s.mem.err == nil { // as on every Ubuntu with qemu installed: ksmd sleeps
+			clearRun(r, k, c)
 			r.Clear(scanRate, "there is nothing to scan: no virtual machine is running")
 			return nil
 		}
@@ -164,6 +174,7 @@ func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c confi
 		r.Clear(scanRate, "there is nothing to scan")
 		return nil
 	}
+	clearRun(r, k, c)
 	ev := s.evidence()
 	n := s.mem.pages
 	switch {

@@ -209,6 +209,7 @@ func sha1Signed(c *x509.Certificate) { c.SignatureAlgorithm = x509.SHA1WithRSA }
 // and StartTLS, and compares what fettle says with what Debian's ldapsearch
 // (GnuTLS) and OpenSSL say.
 func TestAgreesWithClients(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if !alone(t) {
 		return
 	}

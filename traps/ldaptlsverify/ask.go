@@ -14,7 +14,7 @@ import (
 	"fettle/host/format/ldapconf"
 )
 
-// maxPeers bounds how many servers are asked, asking how many at once.
+// maxPeers bounds how many servers are asked, asking how many concurrently.
 const (
 	maxPeers = 32
 	asking   = 16
@@ -200,7 +200,7 @@ func hints(v Verdict, chain []*x509.Certificate) trap.Prose {
 		return "It must be issued again with SHA-256 and a longer key; until then, newer versions of GnuTLS or OpenSSL refuse what older " +
 			"ones accepted."
 	case Incomplete:
-		return "Its certificate belongs in the server's file (slapd: TLSCertificateFile), behind the server's own."
+		return "Its certificate belongs in the server's file (slapd: TLSCertificateFile), after the server's own."
 	}
 	return ""
 }

@@ -56,7 +56,7 @@ func usesTLS(c *ldapconf.Client) bool {
 	return false
 }
 
-// onlyLocal: every server is this host, and nobody stands between.
+// onlyLocal: every server is this host, and nothing is in between.
 func onlyLocal(c *ldapconf.Client) bool {
 	return len(c.Servers) > 0 && len(c.Remote()) == 0 && c.Discovers.Value == ""
 }
@@ -69,7 +69,7 @@ func grave(c *ldapconf.Client) trap.Severity {
 	return trap.Warning
 }
 
-// configuration judges what stands in files.
+// configuration judges what is in files.
 func (ck *checker) configuration(ctx context.Context) {
 	c, r := ck.c, ck.r
 	found := false

@@ -91,7 +91,7 @@ func (e *edits) set(ctx context.Context, c *ldapconf.Client, key, value string, 
 	return nil
 }
 
-// hide keeps the file's content out of diffs where a password stands in it.
+// hide keeps the file's content out of diffs where a password is in it.
 func (f *edited) hide() {
 	low := bytes.ToLower(f.now)
 	for _, w := range []string{"bindpw", "authtok", "rootpwmodpw"} {

@@ -44,7 +44,7 @@ type Problem struct {
 	Text   string
 }
 
-// Trust is what a client trusts, and where that stands.
+// Trust is what a client trusts, and where that is.
 type Trust struct {
 	Certs []*x509.Certificate
 	From  string // "/etc/ssl/certs/ca-certificates.crt"
@@ -60,7 +60,7 @@ type Verdict struct {
 	Path    []*x509.Certificate
 	Trusted bool // Path ends in a trusted certificate
 	// Problems are why the client refuses; none: it does not. The first is
-	// what to mend first.
+	// what to fix first.
 	Problems []Problem
 }
 

@@ -20,7 +20,7 @@ var Trap = trap.Trap{
 	Plan:  plan,
 	Choices: []trap.Choice{
 		{Name: "ca", About: "a file with the CA certificate to trust, in PEM"},
-		{Name: "fingerprint", About: "the SHA-256 fingerprint of the certificate to trust, as its owner told you"},
+		{Name: "fingerprint", About: "the SHA-256 fingerprint of the certificate to trust, as its owner gave it to you"},
 		{
 			Name:    "verify",
 			About:   "never: accept any certificate, which is open to interception",

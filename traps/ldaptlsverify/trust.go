@@ -125,7 +125,7 @@ func trusted(ctx context.Context, h *host.Host, c *ldapconf.Client, lib Library)
 	return s, nil
 }
 
-// shown quotes a path with blanks: a comment behind a value is part of it.
+// shown quotes a path with blanks: a comment after a value is part of it.
 func shown(p string) string {
 	if strings.ContainsAny(p, " \t\"") {
 		return strconv.Quote(p)

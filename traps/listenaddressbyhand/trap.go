@@ -31,7 +31,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return host.ErrNotRunning
 	}
 	if container.NetworkGiven(ctx, h) {
-		r.NotApplicable("", "whoever runs the container sets up its network")
+		r.NotApplicable("", "the container engine sets up its network")
 		return nil
 	}
 	us, err := h.Units(ctx, "ssh.service", "sshd.service", "ssh.socket", "sshd.socket")

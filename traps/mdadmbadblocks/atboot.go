@@ -91,7 +91,7 @@ func checkBoot(ctx context.Context, h *host.Host, r *trap.Report, arrays []array
 	)
 }
 
-// planBoot installs the script and makes the initramfs anew.
+// planBoot installs the script and makes the initramfs again.
 func planBoot(ctx context.Context, h *host.Host) (remedy.Plan, error) {
 	p := remedy.Plan{Title: "remove empty bad blocks lists when arrays are assembled at boot", Notes: []string{
 		"It acts at the next boot, before anything uses the arrays: one that has an empty list, is whole and not being rebuilt is stopped " +

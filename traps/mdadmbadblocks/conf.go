@@ -36,7 +36,7 @@ func confFiles(ctx context.Context, h *host.Host) (main string, all []string, er
 }
 
 // word is one of mdadm.conf's, with its quotes taken off; from and to are
-// where it stands in the file, quotes and all.
+// where it is in the file, quotes and all.
 type word struct {
 	text           string
 	line, from, to int

@@ -124,7 +124,8 @@ func (a *array) planMember(m *member, c *conf) (remedy.Plan, error) {
 		p.Steps = []step.Step{readd}
 		return p, nil
 	}
-	p.Notes = append(p.Notes, "The array has no write-intent bitmap: an internal one is added for the duration, and removed at the end.")
+	p.Notes = append(p.Notes, "The array has no write-intent bitmap: an internal one is added for the duration, and removed at the end.",
+		"When every member has been re-added so, the kernel adds no bitmap until the array is assembled again: undo needs a restart first.")
 	bitmap := steps.Bitmap{Array: a.name, ArrayUUID: m.array, Internal: true}
 	p.Steps = []step.Step{bitmap, readd, steps.Bitmap{Array: a.name, ArrayUUID: m.array}}
 	return p, nil
@@ -178,7 +179,7 @@ func (a *array) unfit(m *member, c *conf) string {
 		return fmt.Sprintf("%s keeps its bitmap in a file (%s): fettle knows internal ones only", a.name, a.bitmap)
 	case c.groups:
 		return fmt.Sprintf(
-			"%s puts arrays into a spare-group: mdadm --monitor may move a spare into the place of %s at once. Remove spare-group, or stop the "+
+			"%s puts arrays into a spare-group: mdadm --monitor may immediately move a spare into the place of %s. Remove spare-group, or stop the "+
 				"monitor, for the duration",
 			c.main,
 			m.name,
@@ -225,7 +226,7 @@ func (a *array) unfitOthers(m *member) string {
 			switch w {
 			case "in_sync", "write_mostly", "failfast":
 			case "spare":
-				return fmt.Sprintf("%s has the spare %s, which would take the place of %s at once and be synced whole. Remove it for the duration:\n"+
+				return fmt.Sprintf("%s has the spare %s, which would immediately replace %s and be synced whole. Remove it for the duration:\n"+
 					"  mdadm /dev/%[1]s --remove /dev/%[2]s\nand add it again afterwards:\n  mdadm /dev/%[1]s --add /dev/%[2]s", a.name, o.name, m.name)
 			default:
 				return fmt.Sprintf("%s of %s is %s", o.name, a.name, orNone(o.state))

@@ -28,7 +28,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return host.ErrNotRunning
 	}
 	if container.Of(ctx, h) != "" {
-		r.NotApplicable("", "whoever runs the container mounts its folders")
+		r.NotApplicable("", "the container engine mounts its folders")
 		return nil
 	}
 	us, err := startup.Units(ctx, h)

@@ -35,7 +35,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return host.ErrNotRunning
 	}
 	if c := container.Of(ctx, h); c != "" {
-		r.NotApplicable("", "whoever runs the container mounts its file systems")
+		r.NotApplicable("", "the container engine mounts its file systems")
 		return nil
 	}
 	all, err := configured(ctx, h)

@@ -101,7 +101,7 @@ func kernelByHand(ctx context.Context, h *host.Host, args string) string {
 	return "In /etc/default/grub add " + args + " to GRUB_CMDLINE_LINUX, then " + makeMenu(ctx, h) + " and reboot."
 }
 
-// makeMenu is what makes GRUB's menu anew.
+// makeMenu is what makes GRUB's menu again.
 func makeMenu(ctx context.Context, h *host.Host) string {
 	if there, err := h.Exists(ctx, "/boot/grub2"); err == nil && there { // Red Hat, SUSE
 		return "grub2-mkconfig -o /boot/grub2/grub.cfg"

@@ -25,7 +25,7 @@ func TestRealTFTPD(t *testing.T) {
 	tftpd := means.Tool(t, "in.tftpd")
 	const env = "NETBOOT_STALE_HELD"
 	if os.Getenv(env) == "" {
-		means.Elsewhere(t, syscall.CLONE_NEWNET|syscall.CLONE_NEWNS, 60*time.Second, env+"=inside")
+		means.Elsewhere(t, syscall.CLONE_NEWNET|syscall.CLONE_NEWNS|syscall.CLONE_NEWPID, 60*time.Second, env+"=inside")
 		return
 	}
 	must := func(err error) {
@@ -35,6 +35,7 @@ func TestRealTFTPD(t *testing.T) {
 		}
 	}
 	must(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	must(unix.Mount("proc", "/proc", "proc", 0, "")) // no other's in.tftpd is seen
 	// Its getaddrinfo(3) wants an address beside the loopback's (AI_ADDRCONFIG).
 	for _, args := range []string{"link set lo up", "link add v0 type veth peer name v1", "addr add 192.0.2.1/24 dev v0", "link set v0 up",
 		"link set v1 up"} {

@@ -1,4 +1,4 @@
-// Package networkbyhand finds addresses, links and routes that no configuration names.
+// Package networkbyhand finds addresses, links, routes, policy rules and neighbours that no configuration names.
 package networkbyhand
 
 import (
@@ -24,7 +24,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		return host.ErrNotRunning
 	}
 	if container.NetworkGiven(ctx, h) {
-		r.NotApplicable("", "whoever runs the container sets up its network")
+		r.NotApplicable("", "the container engine sets up its network")
 		return nil
 	}
 	s, err := netstart.Read(ctx, h)
@@ -37,8 +37,15 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.Unknown("routes", err)
 		found = true
 	}
+	for _, look := range []func(context.Context, *host.Host, *netstart.Start, *trap.Report) (bool, error){rules, neighbours} {
+		also, err := look(ctx, h, s, r)
+		if err != nil {
+			r.Unknown("rules and neighbours", err)
+		}
+		found = found || also || err != nil
+	}
 	if !found && !more {
-		r.Clear("", "files name every link, address and route, or a program brings it back")
+		r.Clear("", "files name every link, address, route, rule and neighbour, or a program brings it back")
 	}
 	return nil
 }
@@ -137,6 +144,71 @@ func routes(ctx context.Context, h *host.Host, s *netstart.Start, r *trap.Report
 			Summary:  "was added by hand: no configuration names it, and it is gone after a restart",
 			ByHand:   persist(s, rt.Dev),
 			Evidence: []trap.Evidence{trap.Ev("ip route", "%s proto %s", rt.Text(), rt.Protocol)},
+		})
+	}
+	return found, nil
+}
+
+const byHand = "was added by hand: no configuration names it, and it is gone after a restart"
+
+func rules(ctx context.Context, h *host.Host, s *netstart.Start, r *trap.Report) (found bool, err error) {
+	all, err := h.Rules(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, x := range all {
+		if !s.RuleByHand(x) {
+			continue
+		}
+		found = true
+		what := text(x)
+		if m := s.Maker(); m != "" {
+			r.Unknown(what, fmt.Errorf("no file names it, but %s may have added it", m))
+			continue
+		}
+		if unsure(s, r, what) {
+			continue
+		}
+		r.Found(trap.Finding{
+			Subject: what, Severity: trap.Warning, Lost: "the " + what, Summary: byHand, ByHand: persist(s, x.Iif),
+			Evidence: []trap.Evidence{trap.Ev("ip rule", "%d: %s proto %s", x.Priority, what, x.Protocol)},
+		})
+	}
+	return found, nil
+}
+
+// text is a rule as ip-rule(8) takes it, without its priority.
+func text(x host.PolicyRule) string {
+	out := "rule from " + x.Src
+	for _, f := range []struct{ word, value string }{{"to", x.Dst}, {"fwmark", x.Mark}, {"iif", x.Iif}, {"oif", x.Oif}} {
+		if f.value != "" && f.value != "all" {
+			out += " " + f.word + " " + f.value
+		}
+	}
+	return out + " lookup " + x.Table
+}
+
+func neighbours(ctx context.Context, h *host.Host, s *netstart.Start, r *trap.Report) (found bool, err error) {
+	all, err := h.Neighbours(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, n := range all {
+		if !s.NeighbourByHand(n) {
+			continue
+		}
+		found = true
+		what := "neighbour " + n.Dst + " on " + n.Dev
+		if m := s.Maker(); m != "" {
+			r.Unknown(what, fmt.Errorf("no file names it, but %s may have added it", m))
+			continue
+		}
+		if unsure(s, r, what) {
+			continue
+		}
+		r.Found(trap.Finding{
+			Subject: what, Severity: trap.Warning, Lost: "the " + what, Summary: byHand, ByHand: persist(s, n.Dev),
+			Evidence: []trap.Evidence{trap.Ev("ip neighbour", "%s dev %s lladdr %s PERMANENT", n.Dst, n.Dev, n.LLAddr)},
 		})
 	}
 	return found, nil

@@ -170,7 +170,7 @@ func closedFolder(ctx context.Context, h *host.Host, file string) (string, error
 	return "", nil
 }
 
-// ignores is why apt passes over a file. Measured with apt 2.6.1, and 3.0.4
+// ignores is why apt skips a file. Measured with apt 2.6.1, and 3.0.4
 // with gpgv and with sqv: of a file that Signed-By names sqv takes every form
 // but the keybox, and gpgv what its name says; apt 2.6 is not strict with other names, nor a keybox.
 func (v verifier) ignores(f keyservers.AptFile, form openpgp.Form) string {
@@ -185,7 +185,7 @@ func (v verifier) ignores(f keyservers.AptFile, form openpgp.Form) string {
 	return ignoredForm(f.Path, form)
 }
 
-// ignoredForm is why apt passes over a file (apt-key's is_supported_keyring; the
+// ignoredForm is why apt skips a file (apt-key's is_supported_keyring; the
 // same in apt 2.9 and later).
 func ignoredForm(file string, form openpgp.Form) string {
 	switch {

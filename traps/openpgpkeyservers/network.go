@@ -18,7 +18,7 @@ const (
 	// maxAsked is how many servers or addresses of one file are asked for.
 	maxAsked = 8
 	// askLimit is for all questions of a check together: what is found without
-	// them is told all the same.
+	// them is told nevertheless.
 	askLimit = 30 * time.Second
 )
 
@@ -60,7 +60,7 @@ func (a *asker) page(url string) (p host.Page, err error) {
 	return p, bare(err)
 }
 
-// bare leaves out of an error what was asked, where that stands beside it.
+// bare leaves out of an error what was asked, where that is beside it.
 func bare(err error) error {
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		return pe.Err

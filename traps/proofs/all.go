@@ -90,7 +90,7 @@ type Proof struct {
 	Sabotages []Sabotage
 }
 
-// Sabotage is a plan that does not mend, though its author may think so.
+// Sabotage is a plan that does not fix, though its author may think so.
 type Sabotage = sabotage.Sabotage
 
 // All lists the proofs in the order of the traps.
@@ -124,7 +124,7 @@ func All() []Proof {
 		{&netbootserial.Trap, netbootserialproof.Scenarios, nil, netbootserialproof.Sabotages},
 		{&serialnames.Trap, serialnamesproof.Scenarios, nil, serialnamesproof.Sabotages},
 		{&openpgpkeyservers.Trap, openpgpkeyserversproof.Scenarios, nil, openpgpkeyserversproof.Sabotages},
-		{&slowdisk.Trap, nil, slowdiskproof.Experiments, nil},
+		{&slowdisk.Trap, slowdiskproof.Scenarios, slowdiskproof.Experiments, slowdiskproof.Sabotages},
 		{&dmcachesmq.Trap, nil, dmcachesmqproof.Experiments, nil},
 		{&zfswritedistribution.Trap, zfswritedistributionproof.Scenarios, zfswritedistributionproof.Experiments, nil},
 	}
@@ -167,17 +167,16 @@ func Find(group, name string) (lab.Experiment, bool) {
 	return lab.Experiment{}, false
 }
 
-// spoilt is the scenario that a spoilt plan must fail. Two of a trap would take
-// a quarter of an hour of make test: all but the first are for the long runs.
+// spoilt is the scenario that a spoilt plan must fail.
 func (p *Proof) spoilt(s Sabotage) lab.Job {
-	j := lab.Job{Trap: p.Trap.ID(), Sabotage: s.Name, Scenario: lab.Scenario{Name: s.Scenario}}
+	j := lab.Job{Trap: p.Trap.ID(), Sabotage: s.Name, Alone: s.Alone, Scenario: lab.Scenario{Name: s.Scenario}}
 	for _, sc := range p.Scenarios {
 		if sc.Name == s.Scenario {
 			j.Scenario = sc
 		}
 	}
-	j.Scenario.About = "A plan spoilt on purpose must be noticed"
-	j.Scenario.Long = j.Scenario.Long || s.Name != p.Sabotages[0].Name
+	j.Scenario.About = lab.SabotageAbout
+	j.Scenario.Long = j.Scenario.Long || s.Alone && s.Name != p.Sabotages[0].Name // each of these boots a machine
 	return j
 }
 

@@ -31,6 +31,9 @@ var unproven = map[string]string{
 	"resolv-conf-stub-dead":    oneUnit,
 	"smart-not-watched":        oneUnit,
 	"thp-always-database":      oneFile,
+	"removeipc-database":       oneDropIn,
+	"resolved-dnssec-fails":    oneDropIn,
+	"wait-online-stuck":        "a rule that disables one unit, as undo does in rule-remedies/units; its samples hold the plan",
 	"zfs-holes-in-copies":      oneFile,
 	"redis-overcommit":         oneValue,
 	"tcp-tw-recycle":           oneValue,
@@ -40,6 +43,7 @@ const oneValue = "a rule that sets one value of sysctl(8), whose samples hold th
 
 const (
 	oneUnit    = "a rule that enables and starts one unit, as rule-remedies/units proves of three others; its samples hold the plan"
+	oneDropIn  = "a rule that writes one drop-in and restarts its service, of which the lab's machines have none; its samples hold the plan"
 	oneCommand = "a rule that runs the distribution's own command, which the lab's machines have not; its samples hold the plan"
 	oneFile    = "a rule that writes one drop-in and one value below /sys, which the lab's kernels have not; its samples hold the plan"
 )

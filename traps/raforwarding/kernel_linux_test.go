@@ -13,10 +13,12 @@ import (
 	"fettle/engine/remedy/machine"
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/internal/means"
 	"fettle/traps/raforwarding/proof/arena"
 )
 
 func TestKernelTable(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if !alone(t) {
 		return
 	}

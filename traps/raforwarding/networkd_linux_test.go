@@ -40,6 +40,7 @@ func (l netlab) networkd() (stop func()) {
 // own IPForward= makes it ignore advertisements, and that the plan's drop-in
 // makes it listen.
 func TestNetworkdTakesAdvertisementsItself(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if _, err := os.Stat("/usr/lib/systemd/systemd-networkd"); err != nil {
 		means.Tool(t, "systemd-networkd")
 		return

@@ -14,7 +14,7 @@ import (
 	"fettle/host/format/sysctlconf"
 )
 
-// editor makes file steps out of what stands on the host.
+// editor makes file steps out of what is on the host.
 type editor struct {
 	ctx context.Context
 	h   *host.Host

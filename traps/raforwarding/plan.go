@@ -22,7 +22,7 @@ const settle = 10 * time.Second
 //
 // It is not armed against a cut connection: listening adds a default route
 // where there is none, addresses and on-link prefixes, and takes nothing away.
-// Reloading systemd-networkd configures the interface anew, and is armed.
+// Reloading systemd-networkd configures the interface again, and is armed.
 func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
 	name := f.Subject
 	if name == "" || strings.ContainsAny(name, "/*?[]\\=#; \t\n") {

@@ -44,7 +44,7 @@ func plan(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error
 	return l.rewrite(ctx, f)
 }
 
-// apply has udev read its rules anew and apply them to one device, and to
+// apply has udev read its rules again and apply them to one device, and to
 // the one that has the name: by the time of an undo they may be plugged in
 // elsewhere, or gone.
 func apply(d *serialname.Device, name string) []step.Step {

@@ -16,7 +16,7 @@ import (
 var lore string
 
 // Trap is slow-disk.
-var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Sampled, Check: check}
+var Trap = trap.Trap{Lore: trap.Lore(lore), Cost: trap.Sampled, Check: check, Plan: plan}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if !h.Running() {
@@ -86,6 +86,7 @@ func judge(r *trap.Report, g disks.Group, over string) {
 				),
 			),
 			Evidence: evidence(g),
+			Facts:    trap.FactsOf(facts{Group: g.Name, Member: s.Member, Kind: g.Kind}),
 		}
 		if s.Gain > 0 {
 			f.Detail = f.Detail.Also(

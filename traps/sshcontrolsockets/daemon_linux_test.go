@@ -17,6 +17,7 @@ import (
 // make one login instead of five. It prints what that saves. And it shows what
 // the check says of names that are too long, and of folders that are missing.
 func TestRealSSH(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Root(t)
 	unshare := means.Tool(t, "unshare")
 	for _, tool := range []string{"ssh", "sshd", "ssh-keygen", "ip"} {

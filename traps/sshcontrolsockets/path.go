@@ -65,7 +65,7 @@ func (c *client) judge(ctx context.Context, h *host.Host, l sshconfig.Line) (fs 
 	}
 	full, known := c.expand(name, l)
 	// ssh that makes no socket only looks for one: a name that fits is enough,
-	// and a missing folder is passed over (OpenSSH 9.2).
+	// and a missing folder is skipped (OpenSSH 9.2).
 	temp := tempName
 	if !c.makes() {
 		temp = 0

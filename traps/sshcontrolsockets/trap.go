@@ -25,7 +25,7 @@ var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan, S
 	{Name: "persist", About: "how long an idle connection is kept, as in ControlPersist", Default: "10m"},
 }}
 
-// setup is for who connects to few hosts and wants it all the same: fettle measure
+// setup is for who connects to few hosts and wants it nevertheless: fettle measure
 // login --control shows what one host would gain.
 var setup = &trap.Setup{Name: "ssh-control-sockets", Choice: "host",
 	Finding: trap.Finding{Summary: "share the SSH connections to a host"}}

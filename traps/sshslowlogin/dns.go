@@ -43,7 +43,7 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 	asked, sev, dead := f.asked(ctx)
 	ev = append(ev, sev...)
 	if asked == 0 && f.dnsOnly() {
-		r.Clear(reverseDNS, "names of clients are looked up, and every resolver refuses at once: nothing waits", ev...)
+		r.Clear(reverseDNS, "names of clients are looked up, and every resolver refuses immediately: nothing waits", ev...)
 		return
 	}
 	wait := f.resolver.Wait(max(asked, 1))
@@ -65,7 +65,7 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 		f2.Summary = "if resolvers do not answer, looking up the client's name exceeds LoginGraceTime: all logins fail"
 	}
 	if dead > 0 {
-		f2.Detail = f2.Detail.Also(units.Count(dead, "server", "servers") + " on this host itself refuse at once and cost nothing.")
+		f2.Detail = f2.Detail.Also(units.Count(dead, "server", "servers") + " on this host itself refuse immediately and cost nothing.")
 	}
 	if strings.HasPrefix(who, "tcp") {
 		f2.ByHand = "use addresses instead of names in hosts.allow and hosts.deny"
@@ -96,7 +96,7 @@ func (f *facts) grace() time.Duration {
 }
 
 // asked counts the servers of resolv.conf that may keep a question waiting.
-// One on the host itself on which nothing listens refuses at once
+// One on the host itself on which nothing listens refuses immediately
 // (ECONNREFUSED), and glibc goes on: measured with glibc 2.36, under 5 ms.
 func (f *facts) asked(ctx context.Context) (n int, ev []trap.Evidence, dead int) {
 	listening, err := f.udp53(ctx)

@@ -47,7 +47,7 @@ func (f *facts) logind(ctx context.Context, r *trap.Report) {
 	const detail = "pam_systemd waits for an answer over D-Bus: 25 s, and in some versions of systemd more. "
 	switch {
 	case l.LoadState == "not-found" || l.LoadState == "masked":
-		r.Clear(logind, "systemd-logind is disabled here, and D-Bus reports that at once", ev...)
+		r.Clear(logind, "systemd-logind is disabled here, and D-Bus reports that immediately", ev...)
 	case !bus.Active():
 		findByHand(r, logind, trap.Warning, "D-Bus is not running, and each login may wait for it", detail+measure,
 			"see why: systemctl status dbus.service, journalctl -u dbus.service; restarting it ends desktop sessions", ev...)

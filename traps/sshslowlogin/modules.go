@@ -221,7 +221,7 @@ func (f *facts) pamLDAP(ctx context.Context, r *trap.Report, rule pam.Rule) {
 			return
 		}
 		if p, _ := bindPolicy(string(b)); strings.HasPrefix(p, "soft") {
-			r.Clear(subject, "gives up at once when no LDAP server answers", evidence(rule))
+			r.Clear(subject, "gives up immediately when no LDAP server answers", evidence(rule))
 			return
 		}
 		break

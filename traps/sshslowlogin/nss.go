@@ -72,7 +72,7 @@ func (f *facts) source(ctx context.Context, r *trap.Report, db string, s nameser
 	lib := "libnss_" + s.Name + ".so.2"
 	switch there, err := f.module(ctx, lib); {
 	case !there && err == nil:
-		r.Clear(subject, "is not installed: glibc skips it at once", append(ev, trap.Ev(lib, "is not there"))...)
+		r.Clear(subject, "is not installed: glibc skips it", append(ev, trap.Ev(lib, "is not there"))...)
 		return
 	case !there && f.h.Running():
 		ev = append(ev, trap.Ev(lib, "not known whether it is there: %s", host.Reason(err)))
@@ -130,7 +130,7 @@ func (f *facts) mdns(ctx context.Context, r *trap.Report, subject string, s name
 		look = program
 	}
 	if !f.maybeThere(ctx, look) {
-		r.Clear(subject, "avahi-daemon is not running: it fails at once", append(ev, trap.Ev(look, "is not there"))...)
+		r.Clear(subject, "avahi-daemon is not running: it fails immediately", append(ev, trap.Ev(look, "is not there"))...)
 		return
 	}
 	if !strings.HasSuffix(s.Name, "_minimal") {
@@ -185,7 +185,7 @@ func (f *facts) ldap(ctx context.Context, r *trap.Report, subject, db string, ev
 			src = fmt.Sprintf("%s:%d", name, line)
 		}
 		if strings.HasPrefix(policy, "soft") {
-			r.Clear(subject, "gives up at once when no LDAP server answers", append(ev, trap.Ev(src, "bind_policy %s", policy))...)
+			r.Clear(subject, "gives up immediately when no LDAP server answers", append(ev, trap.Ev(src, "bind_policy %s", policy))...)
 			return
 		}
 		say := "bind_policy " + policy

@@ -14,7 +14,7 @@ import (
 	"fettle/host/format/pam"
 )
 
-// plan mends one cause, and nothing else.
+// plan fixes one cause, and nothing else.
 func plan(ctx context.Context, h *host.Host, fd trap.Finding) (remedy.Plan, error) {
 	f := gather(ctx, h)
 	switch s := fd.Subject; {
@@ -68,6 +68,7 @@ func (f *facts) dropSource(ctx context.Context, name string) (remedy.Plan, error
 		Title:          "stop asking " + name + " for host names",
 		Steps:          []step.Step{step.File{Path: nameservice.SwitchFile, Was: was, Content: []byte(now)}},
 		CutsConnection: true,
+		Vanishes:       "the line hosts does not name it any more",
 		Notes: []string{
 			"With glibc 2.33 or newer, running programs reread nsswitch.conf; with older ones, they use the old file until they are restarted.",
 		},
@@ -162,7 +163,7 @@ func (f *facts) dropModule(ctx context.Context, name string) (remedy.Plan, error
 	if len(uses) == 0 {
 		return remedy.Plan{}, remedy.Refuse("%s is no longer among sshd's session modules", name)
 	}
-	p := remedy.Plan{Title: "open SSH sessions without " + name, CutsConnection: true,
+	p := remedy.Plan{Title: "open SSH sessions without " + name, CutsConnection: true, Vanishes: "sshd's PAM files do not name it any more",
 		Notes: []string{
 			"PAM reads its files at each login: nothing is restarted. Other services that include the file do without the module too.",
 		}}

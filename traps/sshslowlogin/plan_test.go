@@ -97,6 +97,8 @@ func TestPlans(t *testing.T) {
 					switch {
 					case x.Subject == o.Subject && i >= 0 && after[i].Status != trap.Clear:
 						t.Errorf("%s is %s after its remedy\n%s", x.Subject, after[i].Status, remedy.Text(p, remedy.TextOptions{Width: 80}))
+					case x.Subject == o.Subject && i < 0 && p.Vanishes == "":
+						t.Errorf("the check does not speak of %s after its remedy, and the plan does not say so: it would be rolled back", x.Subject)
 					case x.Subject != o.Subject && (i < 0 || after[i].Status != x.Status):
 						t.Errorf("%s was %s and is not any more:\n%s", x.Subject, x.Status, traptest.Lines(after))
 					}

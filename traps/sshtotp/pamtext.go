@@ -25,7 +25,7 @@ type pamFile struct {
 	cfg  *pam.Config
 }
 
-// lines of text as they stand; a continued one is one element.
+// lines of text as they are; a continued one is one element.
 func logical(text string) []string {
 	var out []string
 	open := false

@@ -59,7 +59,7 @@ func change(was, is *person, member bool, d design) error {
 		if !member && was.now.Ways[m] != is.now.Ways[m] {
 			return fmt.Errorf("is outside the group, and %s would change from %s to %s", m, was.now.Ways[m], is.now.Ways[m])
 		}
-		// Those without a file whom nullok shall let in anew: that is what was asked for.
+		// Those without a file whom nullok shall let in again: that is what was asked for.
 		anew := d.nullok && was.now.Wanted && is.file.State == pam.FileAbsent
 		if !m.Code && !anew && is.now.Ways[m] > was.now.Ways[m] {
 			return fmt.Errorf("%s would suffice, and did not before", m)
@@ -159,7 +159,7 @@ func reloading(ctx context.Context, h *host.Host) ([]step.Step, error) {
 			name = "ssh"
 		}
 		argv, nothing := []string{"/usr/sbin/service", name, "reload"}, []string{"/bin/true"}
-		// Undoing goes backwards: what stands first reloads when all files are back.
+		// Undoing goes backwards: what is first reloads when all files are back.
 		return []step.Step{step.Command{Do: nothing, Undo: argv}, step.Command{Do: argv, Undo: nothing}}, nil
 	case err != nil:
 		return nil, err

@@ -27,6 +27,7 @@ const inside = "FETTLE_TEST_TOTP_INSIDE"
 // what the simulator says. It runs in mount, network and UTS namespaces of its
 // own, with its own /etc, /home and /run.
 func TestRealLogins(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if os.Getenv(inside) == "" {
 		inNamespaces(t)
 		return

@@ -162,7 +162,7 @@ func (c *config) judge(ctx context.Context, h *host.Host, key string) (trap.Find
 	}
 	if text, comment := sysctlconf.MeantAsComment(key, win.Value); comment != "" && f.Severity == 0 && c.admins(win.Path) {
 		f.Severity = trap.Warning
-		f.Summary = fmt.Sprintf("%s has a comment behind the value %s, which the kernel takes for a part of it", win.Path, brief(text))
+		f.Summary = fmt.Sprintf("%s has a comment after the value %s, which the kernel takes for a part of it", win.Path, brief(text))
 		f.Detail = trap.Prose("After text, the whole rest of the line is the value; the kernel uses it as it is or refuses it.")
 		f.ByHand = "put the comment on a line of its own: " + at(win)
 		if now, err := h.ReadString(ctx, "/proc/sys/"+key); err == nil && h.Running() {
@@ -206,7 +206,7 @@ func (c *config) judge(ctx context.Context, h *host.Host, key string) (trap.Find
 	return f, true, nil
 }
 
-// loser is the last line of an admin that sets another value in vain.
+// loser is the last line of an admin that sets another value without success.
 func (c *config) loser(res sysctlconf.Result) *sysctlconf.Setting {
 	for i := len(res.Losers) - 1; i >= 0; i-- {
 		l := &res.Losers[i]

@@ -14,7 +14,7 @@ const (
 	maxBucket  = 40    // groups among which a new text looks for its like
 	maxText    = 600   // bytes of a text
 	maxTokens  = 64
-	maxPending = 8 << 10 // bytes of one line; the rest of it is passed over
+	maxPending = 8 << 10 // bytes of one line; the rest of it is skipped
 )
 
 // alike is how many of a template's words must be the same in a text of the group, as Drain

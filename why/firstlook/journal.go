@@ -122,7 +122,7 @@ func (p *parser) json(b []byte) (record, bool) {
 	return e.record(), len(e.message) > 0
 }
 
-// jsonText is what stands between the quotes at i, and where they end; -1 without an end.
+// jsonText is what is between the quotes at i, and where they end; -1 without an end.
 func jsonText(b []byte, i int) ([]byte, int) {
 	for j := i + 1; j < len(b); j++ {
 		switch b[j] {
@@ -135,7 +135,7 @@ func jsonText(b []byte, i int) ([]byte, int) {
 	return nil, -1
 }
 
-// jsonSkip passes over a number, a null or a list.
+// jsonSkip skips a number, a null or a list.
 func jsonSkip(b []byte, i int) int {
 	depth := 0
 	for ; i < len(b); i++ {

@@ -21,7 +21,7 @@ type Look struct {
 	parser  parser
 	groups  *groups
 	pending []byte // an unfinished line
-	over    bool   // the line is too long: the rest of it is passed over
+	over    bool   // the line is too long: the rest of it is skipped
 
 	lines, bytes int64
 	records      int64
@@ -39,7 +39,7 @@ type saying struct {
 	group *group
 }
 
-// maxNames bounds how many hosts, boots and programs are told apart.
+// maxNames bounds how many hosts, boots and programs are distinguished.
 const maxNames = 512
 
 // New begins a look.
@@ -198,7 +198,7 @@ func (l *Look) ranked() []*group {
 // reason: how a program ended is not yet one.
 func reason(m meaning.Meaning) bool { return !strings.HasPrefix(m.Says, "SIG") }
 
-// weight puts together what a message says by itself and where it stands.
+// weight puts together what a message says by itself and where it is.
 func (l *Look) weight(g *group) float64 {
 	w := g.verdict.score
 	if g.lastWords > 0 {

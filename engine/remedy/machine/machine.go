@@ -25,7 +25,7 @@ type Machine interface {
 	// Resolve follows the symlinks of an absolute path. The last parts need
 	// not exist.
 	Resolve(path string) (string, error)
-	// Look reads what stands at path; nothing there is an Image of type
+	// Look reads what is at path; nothing there is an Image of type
 	// Absent, not an error. Content is read for regular files when asked for.
 	Look(path string, content bool) (Image, error)
 	// ReadValue reads a file below /proc/sys or /sys, without the newline.
@@ -146,7 +146,7 @@ const (
 	Other   = "other" // device, socket, fifo: fettle changes none
 )
 
-// Image is a file or folder as it stands at one moment.
+// Image is a file or folder as it is at one moment.
 type Image struct {
 	Type   string            `json:"type"`
 	Mode   uint32            `json:"mode,omitempty"` // permission bits as in chmod(2)

@@ -184,7 +184,7 @@ func groupID(name string) (uint32, error) {
 
 // mode is the mode that goes with the access list. Removing a list leaves its
 // mask as the group's bits, which would give the owning group more than its
-// entry did; setfacl -b mends that too.
+// entry did; setfacl -b fixes that too.
 func (s ACL) mode(lists map[string][]byte, before machine.Image) uint32 {
 	v, named := lists[acl.XattrAccess]
 	if !named {

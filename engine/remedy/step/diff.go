@@ -26,5 +26,5 @@ func Diff(oldName, newName string, old, new []byte) string {
 	return out
 }
 
-// IsText tells whether content can stand in a diff, or a script.
+// IsText tells whether content can be in a diff, or a script.
 func IsText(b []byte) bool { return utf8.Valid(b) && !bytes.ContainsRune(b, 0) }

@@ -30,7 +30,7 @@ type Item struct {
 	// back, and never taken for somebody's change.
 	Drifts bool `json:"drifts,omitempty"`
 	// Gone is set when a value or link is no longer there: its interface went
-	// away, or was made anew.
+	// away, or was made again.
 	Gone bool `json:"gone,omitempty"`
 	// Secret keeps the content out of diffs.
 	Secret bool `json:"secret,omitempty"`
@@ -49,7 +49,7 @@ const (
 
 func (it Item) Key() string { return it.Kind + ":" + it.Path }
 
-// ReadItem reads the item as it stands now.
+// ReadItem reads the item as it is now.
 func ReadItem(ctx context.Context, m machine.Machine, it Item) (Item, error) {
 	now := it
 	now.Image, now.Value, now.Index, now.Gone = nil, "", 0, false
@@ -82,7 +82,7 @@ func ReadItem(ctx context.Context, m machine.Machine, it Item) (Item, error) {
 	return now, fmt.Errorf("unknown kind of item %q", it.Kind)
 }
 
-// ReadItems reads all of them anew.
+// ReadItems reads all of them again.
 func ReadItems(ctx context.Context, m machine.Machine, items []Item) ([]Item, error) {
 	out := make([]Item, len(items))
 	for i, it := range items {

@@ -31,7 +31,7 @@ type Step interface {
 
 	// Running tells whether the effect ends with the boot.
 	Running() bool
-	// Items lists all that Apply may change, as it stands now, what the step
+	// Items lists all that Apply may change, as it is now, what the step
 	// aims at first. It refuses a step that must not be taken: a file that is
 	// not what the plan was made from.
 	Items(context.Context, machine.Machine) ([]Item, error)
@@ -114,7 +114,7 @@ type Inverse interface {
 	Probed() bool
 }
 
-// Halfway is a probed step that can stand between before and done: undo then
+// Halfway is a probed step that can be between before and done: undo then
 // leads back from there.
 type Halfway interface {
 	Halfway(context.Context, machine.Machine) (bool, error)

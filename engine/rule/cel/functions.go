@@ -34,7 +34,7 @@ func Bytes(n int) int { return n / 10 }
 
 // Add adds a Go function. Its arguments and its result are of Go types that
 // TypeOf knows; a second result is an error. Of a member, the first argument is
-// what stands before the dot.
+// what is before the dot.
 func (f Functions) Add(name string, member bool, do any) {
 	v := reflect.ValueOf(do)
 	t := v.Type()
@@ -46,7 +46,7 @@ func (f Functions) Add(name string, member bool, do any) {
 	f[name] = append(f[name], o)
 }
 
-// Member adds the forms of a function that stands behind a dot: Go functions.
+// Member adds the forms of a function that is behind a dot: Go functions.
 func (f Functions) Member(name string, do ...any) {
 	for _, d := range do {
 		f.Add(name, true, d)

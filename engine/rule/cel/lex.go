@@ -95,7 +95,7 @@ func (l *lexer) next() (token, error) {
 	return token{}, mistakef(start, "unexpected %q", r)
 }
 
-// skip passes over white space and comments.
+// skip skips white space and comments.
 func (l *lexer) skip() {
 	for l.at < len(l.src) {
 		switch c := l.src[l.at]; {

@@ -247,7 +247,7 @@ func (p *parser) index(of *node, at int) (*node, error) {
 	return p.node(node{op: opIndex, at: at, args: []*node{of, i}})
 }
 
-// list reads expressions between brackets; a trailing comma may stand in a list
+// list reads expressions between brackets; a trailing comma may be in a list
 // literal.
 func (p *parser) list(open, end string, trailing bool) ([]*node, error) {
 	if err := p.expect(open); err != nil {

@@ -37,7 +37,7 @@ import (
 // first, holds what fettle fix would do about each finding: the whole plan with
 // its diffs, or why there is none.
 //
-// With FETTLE_UPDATE=1 in the environment all these are written anew: read them
+// With FETTLE_UPDATE=1 in the environment all these are written again: read them
 // before they are committed.
 //
 // Every trap needs at least a healthy, a trapped and an incomplete host.

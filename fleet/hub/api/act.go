@@ -5,15 +5,18 @@ import (
 	"time"
 
 	"fettle/fleet/hub/store"
+	"fettle/internal/units"
 )
 
 // AcceptedQuery asks for acceptances.
 type AcceptedQuery struct {
-	Offset int `json:"offset" most:"1000000" about:"number to skip"`
-	Limit  int `json:"limit" most:"1000" about:"maximum number; default 50"`
+	Group  string `json:"group" about:"one group only; - is the one without a name"`
+	Label  string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
+	Offset int    `json:"offset" most:"1000000" about:"number to skip"`
+	Limit  int    `json:"limit" most:"1000" about:"maximum number; default 50"`
 }
 
-// Acceptances are what operators accepted here.
+// Acceptances are what operators accepted here, or admins on their hosts.
 type Acceptances struct {
 	Accepted []store.Accepted `json:"accepted"`
 	Count    int              `json:"count"` // without the limit
@@ -30,10 +33,25 @@ func (l Acceptances) CSV() (header []string, lines [][]string) {
 
 // Accepted answers what operators accepted here.
 func (a *API) Accepted(ctx context.Context, q AcceptedQuery) (l Acceptances, err error) {
-	if l.Accepted, err = a.DB.Acceptances(ctx, 0, q.Offset, limit(q.Limit)); err != nil {
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
 		return l, err
 	}
-	l.Count, err = a.DB.CountAcceptances(ctx)
+	if l.Accepted, err = a.DB.Acceptances(ctx, in, 0, q.Offset, limit(q.Limit)); err != nil {
+		return l, err
+	}
+	l.Count, err = a.DB.CountAcceptances(ctx, in)
+	l.Next = following(q.Offset, len(l.Accepted), l.Count)
+	return l, err
+}
+
+// OwnAccepted answers what is accepted on the hosts themselves; on is since when it is found.
+func (a *API) OwnAccepted(ctx context.Context, q AcceptedQuery) (l Acceptances, err error) {
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
+		return l, err
+	}
+	l.Accepted, l.Count, err = a.DB.OwnAccepted(ctx, in, q.Offset, limit(q.Limit))
 	l.Next = following(q.Offset, len(l.Accepted), l.Count)
 	return l, err
 }
@@ -54,11 +72,11 @@ type Done struct {
 
 // Accept accepts a finding: it counts no more until it changes or the day comes.
 func (a *API) Accept(ctx context.Context, q AcceptQuery) (Done, error) {
-	if q.Until != "" {
-		day, err := time.Parse(time.DateOnly, q.Until)
-		if err != nil || day.Format(time.DateOnly) < a.Now().UTC().Format(time.DateOnly) {
-			return Done{}, bad("until %q: expected a day that is not past, as 2026-01-31", clip(q.Until))
-		}
+	if err := a.lastDay(q.Until); err != nil {
+		return Done{}, err
+	}
+	if _, err := a.host(ctx, q.Host); err != nil {
+		return Done{}, err
 	}
 	by := who(ctx)
 	err := a.DB.Accept(
@@ -77,6 +95,18 @@ func (a *API) Accept(ctx context.Context, q AcceptQuery) (Done, error) {
 	return Done{err == nil}, err
 }
 
+// lastDay refuses an end that is none.
+func (a *API) lastDay(s string) error {
+	if s == "" {
+		return nil
+	}
+	day, err := time.Parse(time.DateOnly, s)
+	if err != nil || day.Format(time.DateOnly) < a.Now().UTC().Format(time.DateOnly) {
+		return bad("until %q: expected a day that is not past, as 2026-01-31", clip(s))
+	}
+	return nil
+}
+
 // UnacceptQuery takes an acceptance back.
 type UnacceptQuery struct {
 	Host    string `json:"host" need:"yes" about:"the host's id"`
@@ -86,6 +116,9 @@ type UnacceptQuery struct {
 
 // Unaccept takes an acceptance back.
 func (a *API) Unaccept(ctx context.Context, q UnacceptQuery) (Done, error) {
+	if _, err := a.host(ctx, q.Host); err != nil {
+		return Done{}, err
+	}
 	by := who(ctx)
 	err := a.DB.Unaccept(ctx, store.Accepted{Host: store.HostRef{Agent: q.Host}, Trap: q.Trap, Subject: q.Subject},
 		store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "take acceptance back", On: onFinding(q.Host, q.Trap, q.Subject)})
@@ -101,26 +134,44 @@ func onFinding(host, trapID, subject string) string {
 
 // AskQuery asks for a run.
 type AskQuery struct {
-	Host string `json:"host" about:"the host's id; empty: all hosts"`
+	Host  string `json:"host" about:"the host's id; empty: all hosts, or those of the group and label"`
+	Group string `json:"group" about:"one group only; - is the one without a name"`
+	Label string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
 }
 
-// Ask asks a host, or all, to check now.
+// askedAtOnce is how many hosts one question may name, where it is not for all.
+const askedAtOnce = 20_000
+
+// Ask asks hosts to check now.
 func (a *API) Ask(ctx context.Context, q AskQuery) (Done, error) {
 	if a.Asker == nil {
 		return Done{}, bad("this hub cannot ask hosts")
 	}
-	on := "all hosts"
-	if q.Host != "" {
-		if _, err := a.DB.HostByAgent(ctx, q.Host); err != nil {
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
+		return Done{}, err
+	}
+	on, agents := "all hosts", []string(nil)
+	switch {
+	case q.Host != "":
+		if _, err := a.host(ctx, q.Host); err != nil {
 			return Done{}, err
 		}
-		on = q.Host
+		on, agents = q.Host, []string{q.Host}
+	case !in.All || len(in.Labels) > 0:
+		if agents, err = a.DB.Agents(ctx, in, askedAtOnce); err != nil {
+			return Done{}, err
+		}
+		if len(agents) == 0 {
+			return Done{}, store.ErrNone
+		}
+		on = units.Count(len(agents), "host", "hosts")
 	}
 	by := who(ctx)
 	if err := a.DB.AddAudit(ctx, store.Audit{At: a.Now(), Who: by.Name, From: by.From, What: "ask for a run", On: on}); err != nil {
 		return Done{}, err
 	}
-	err := a.Asker.Ask(ctx, q.Host)
+	err = a.Asker.Ask(ctx, agents)
 	return Done{err == nil}, err
 }
 
@@ -148,6 +199,9 @@ func (l Audits) CSV() (header []string, lines [][]string) {
 
 // Audit answers who did what.
 func (a *API) Audit(ctx context.Context, q AuditQuery) (l Audits, err error) {
+	if !who(ctx).Sees.All() { // acts name hosts of all groups
+		return l, errWhole
+	}
 	list, err := a.DB.Audits(ctx, q.Before, q.Offset, limit(q.Limit)+1)
 	if err != nil {
 		return l, err
@@ -184,6 +238,9 @@ func (l Attempts) CSV() (header []string, lines [][]string) {
 
 // Attempts answers which logins were refused.
 func (a *API) Attempts(ctx context.Context, q AttemptsQuery) (l Attempts, err error) {
+	if !who(ctx).Sees.All() {
+		return l, errWhole
+	}
 	l.Attempts, l.Count, err = a.DB.Attempts(ctx, q.Offset, limit(q.Limit))
 	l.Next = following(q.Offset, len(l.Attempts), l.Count)
 	return l, err

@@ -17,7 +17,7 @@ import (
 
 // Asker asks hosts for a run.
 type Asker interface {
-	Ask(ctx context.Context, agent string) error // "": all
+	Ask(ctx context.Context, agents []string) error // nil: all
 }
 
 // Config is what the API needs.
@@ -77,6 +77,12 @@ var operations = []op{
 	),
 	operation(http.MethodGet, "/api/v1/traps/{id}/hosts", "found", "Where a trap is found, the worst first", (*API).Found),
 	operation(http.MethodGet, "/api/v1/traps/{id}/curve", "trapCurve", "Hosts with a trap, day by day", (*API).TrapCurve),
+	operation(http.MethodGet, "/api/v1/traps/{id}/fix", "fix", "The command that fixes a trap on the hosts that have it", (*API).Fix),
+	operation(http.MethodGet, "/api/v1/traps/{id}/inventory", "inventory", "These hosts as an inventory of Ansible", (*API).Inventory).
+		file(textType),
+	operation(http.MethodGet, "/api/v1/traps/{id}/playbook", "playbook", "A playbook that fixes the trap on them",
+		(*API).Playbook).file(yamlType),
+	operation(http.MethodGet, "/api/v1/fixes", "fixes", "What fettle fix changed on hosts, the newest first", (*API).Fixes),
 	operation(http.MethodGet, "/api/v1/coverage", "coverage", "What could not be inspected, and why", (*API).Coverage),
 	operation(http.MethodGet, "/api/v1/compare", "compare", "How two hosts differ", (*API).Compare),
 	operation(http.MethodGet, "/api/v1/search", "search", "Hosts by name, traps by words", (*API).Search),
@@ -87,7 +93,11 @@ var operations = []op{
 		"The traps behind a pasted text, and on how many hosts they are found",
 		(*API).Why,
 	).forReaders(),
+	operation(http.MethodGet, "/api/v1/labels", "labels", "Labels of hosts, and how many hosts have them", (*API).Labels),
 	operation(http.MethodGet, "/api/v1/accepted", "accepted", "Findings that operators accepted here", (*API).Accepted),
+	operation(http.MethodGet, "/api/v1/accepted/hosts", "acceptedOnHosts", "Findings that are accepted on the hosts themselves",
+		(*API).OwnAccepted),
+	operation(http.MethodGet, "/api/v1/accepted/rules", "rules", "Traps that operators accepted on many hosts", (*API).Rules),
 	operation(http.MethodGet, "/api/v1/audit", "audit", "Who did what, the newest first", (*API).Audit).forOperators(),
 	operation(
 		http.MethodGet,
@@ -108,15 +118,23 @@ var operations = []op{
 	operation(http.MethodPost, "/api/v1/captures/{id}/remove", "detach", "Remove a capture", (*API).Detach),
 	operation(http.MethodPost, "/api/v1/accept", "accept", "Accept a finding", (*API).Accept),
 	operation(http.MethodPost, "/api/v1/unaccept", "unaccept", "Take an acceptance back", (*API).Unaccept),
-	operation(http.MethodPost, "/api/v1/ask", "ask", "Ask a host, or all, to check now", (*API).Ask),
+	operation(http.MethodPost, "/api/v1/accepted/rules", "acceptRule", "Accept a trap on all hosts, on a group, on a label",
+		(*API).AcceptRule),
+	operation(http.MethodPost, "/api/v1/accepted/rules/{id}/remove", "removeRule", "Take such an acceptance back", (*API).RemoveRule),
+	operation(http.MethodPost, "/api/v1/hosts/set", "setHosts", "Set the group, the name, labels of hosts", (*API).SetHosts),
+	operation(http.MethodPost, "/api/v1/ask", "ask", "Ask a host, or many, to check now", (*API).Ask),
 }
 
-// Who is somebody who acts, for the audit log; package web puts it in.
-type Who struct{ Name, From string }
+// Who is somebody who asks or acts, with the groups of hosts that he sees; package web
+// puts it in. Who is nobody sees nothing.
+type Who struct {
+	Name, From string
+	Sees       store.Rights
+}
 
 type whoKey struct{}
 
-// As is a context in which somebody acts.
+// As is a context in which somebody asks or acts.
 func As(ctx context.Context, w Who) context.Context { return context.WithValue(ctx, whoKey{}, w) }
 
 func who(ctx context.Context) Who {
@@ -171,13 +189,48 @@ func (a *API) sinceOf(s string) (time.Time, error) {
 	return time.Time{}, bad("since %q: expected 24h, 7d, or a day as 2026-01-31", clip(s))
 }
 
+// scope is the hosts that whoever asks means: of those that he sees.
+func scope(ctx context.Context, asked, label string) (store.Scope, error) {
+	labels, err := store.ParseLabels(label)
+	if err != nil {
+		return store.Scope{}, bad("%v", err)
+	}
+	return who(ctx).Sees.Scope(group(asked), labels), nil
+}
+
+// sight is all hosts that whoever asks sees.
+func sight(ctx context.Context) store.Scope { return who(ctx).Sees.Scope(nil, nil) }
+
+// errWhole: a question or an act that concerns hosts of all groups.
+var errWhole = &Forbidden{"this needs rights over all groups of hosts"}
+
+// Forbidden is what the caller may not do.
+type Forbidden struct{ Said string }
+
+func (e *Forbidden) Error() string { return e.Said }
+
+// host is a host by its id, if whoever asks sees it: another one is not there.
+func (a *API) host(ctx context.Context, agent string) (*store.Host, error) {
+	h, err := a.DB.HostByAgent(ctx, agent)
+	if err == nil && !who(ctx).Sees.Over(h.Group) {
+		return nil, store.ErrNone
+	}
+	return h, err
+}
+
+// named are the hosts of a name that whoever asks sees.
+func (a *API) named(ctx context.Context, name string) ([]*store.Host, error) {
+	list, err := a.DB.HostsNamed(ctx, name)
+	return slices.DeleteFunc(list, func(h *store.Host) bool { return !who(ctx).Sees.Over(h.Group) }), err
+}
+
 // hostBy finds a host by its id, or by its name if only one has that.
 func (a *API) hostBy(ctx context.Context, s string) (*store.Host, error) {
-	h, err := a.DB.HostByAgent(ctx, s)
+	h, err := a.host(ctx, s)
 	if err != store.ErrNone {
 		return h, err
 	}
-	named, err := a.DB.HostsNamed(ctx, s)
+	named, err := a.named(ctx, s)
 	switch {
 	case err != nil:
 		return nil, err

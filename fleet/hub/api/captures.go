@@ -123,6 +123,9 @@ type CaptureQuery struct {
 // Capture hands a capture out.
 func (a *API) Capture(ctx context.Context, q CaptureQuery) (File, error) {
 	by := who(ctx)
+	if err := a.mayCapture(ctx, q.ID); err != nil {
+		return File{}, err
+	}
 	c, content, agent, err := a.DB.CaptureContent(
 		ctx,
 		q.ID,
@@ -131,9 +134,21 @@ func (a *API) Capture(ctx context.Context, q CaptureQuery) (File, error) {
 	return File{Name: fmt.Sprintf("%s-%s.tar.zst", agent, c.At.UTC().Format("20060102-150405")), Type: zstdType, Content: content}, err
 }
 
+// mayCapture tells whether whoever asks sees the host of a capture.
+func (a *API) mayCapture(ctx context.Context, id int64) error {
+	agent, err := a.DB.CaptureHost(ctx, id)
+	if err == nil {
+		_, err = a.host(ctx, agent)
+	}
+	return err
+}
+
 // Detach drops a capture.
 func (a *API) Detach(ctx context.Context, q CaptureQuery) (Done, error) {
 	by := who(ctx)
+	if err := a.mayCapture(ctx, q.ID); err != nil {
+		return Done{}, err
+	}
 	err := a.DB.Detach(
 		ctx,
 		q.ID,

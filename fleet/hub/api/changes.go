@@ -16,6 +16,7 @@ type ChangesQuery struct {
 	Severity string `json:"severity" one:"notice warning critical" about:"at least this severity"`
 	Trap     string `json:"trap" about:"one trap"`
 	Group    string `json:"group" about:"one group; - is the one without a name"`
+	Label    string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
 	Host     string `json:"host" about:"one host, by its id"`
 	Before   string `json:"before" about:"next, as an earlier answer gave it"`
 	After    string `json:"after" about:"prev, as an earlier answer gave it: newer ones"`
@@ -46,9 +47,13 @@ func (c Changes) CSV() (header []string, lines [][]string) {
 
 // Changes answers what changed.
 func (a *API) Changes(ctx context.Context, q ChangesQuery) (c Changes, err error) {
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
+		return c, err
+	}
 	ask := store.ChangeQuery{
 		Trap:  q.Trap,
-		Group: group(q.Group),
+		Scope: in,
 		Rank:  rank(q.Severity),
 		Limit: limit(q.Limit) + 1,
 		Kinds: []string{store.New, store.Resolved, store.Returned},
@@ -77,7 +82,7 @@ func (a *API) Changes(ctx context.Context, q ChangesQuery) (c Changes, err error
 		return c, bad("give before or after, not both")
 	}
 	if q.Host != "" {
-		h, err := a.DB.HostByAgent(ctx, q.Host)
+		h, err := a.host(ctx, q.Host)
 		if err != nil {
 			return c, err
 		}

@@ -13,6 +13,7 @@ import (
 type Fleet struct {
 	store.Sums
 	Silent int            `json:"silent"` // hosts that said nothing for a while
+	Old    store.Sums     `json:"old"`    // of the sums, what silent hosts said last
 	Day    store.Happened `json:"day"`    // since yesterday
 	Week   store.Happened `json:"week"`
 	Groups []store.Group  `json:"groups"`
@@ -25,27 +26,38 @@ type Fleet struct {
 // Nothing is a question without parameters.
 type Nothing struct{}
 
+// FleetQuery asks how hosts stand.
+type FleetQuery struct {
+	Group string `json:"group" about:"one group only; - is the one without a name"`
+	Label string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
+}
+
 // Fleet answers how everything stands.
-func (a *API) Fleet(ctx context.Context, _ Nothing) (f Fleet, err error) {
-	if f.Groups, err = a.DB.Groups(ctx); err != nil {
+func (a *API) Fleet(ctx context.Context, q FleetQuery) (f Fleet, err error) {
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
+		return f, err
+	}
+	if f.Groups, err = a.DB.Groups(ctx, in); err != nil {
 		return f, err
 	}
 	f.Sums = sumsOf(f.Groups)
-	quiet := store.HostQuery{SilentBefore: a.silentBefore(), Order: "seen", Limit: 10}
-	if f.Silent, err = a.DB.CountHosts(ctx, quiet); err != nil {
+	quiet := store.HostQuery{Scope: in, SilentBefore: a.silentBefore(), Order: "seen", Limit: 10}
+	if f.Old, err = a.DB.OldSums(ctx, in, quiet.SilentBefore); err != nil {
 		return f, err
 	}
+	f.Silent, f.Old = f.Old.Hosts, least(f.Old, f.Sums)
 	if f.Quiet, err = a.DB.Hosts(ctx, quiet); err != nil {
 		return f, err
 	}
-	twins := store.HostQuery{Twins: true, Order: "name", Limit: 10}
+	twins := store.HostQuery{Scope: in, Twins: true, Order: "name", Limit: 10}
 	if f.Shared, err = a.DB.CountHosts(ctx, twins); err != nil {
 		return f, err
 	}
 	if f.Twins, err = a.DB.Hosts(ctx, twins); err != nil {
 		return f, err
 	}
-	week, err := a.DB.Days(ctx, nil, a.Now().AddDate(0, 0, -6))
+	week, err := a.DB.Days(ctx, in, a.Now().AddDate(0, 0, -6))
 	if err != nil {
 		return f, err
 	}
@@ -56,12 +68,40 @@ func (a *API) Fleet(ctx context.Context, _ Nothing) (f Fleet, err error) {
 			f.Day.Add(d.Happened)
 		}
 	}
-	f.Pulse, err = a.DB.Pulse(ctx)
+	f.Pulse, err = a.DB.Pulse(ctx, sight(ctx))
 	return f, err
 }
 
+// Reporting is what hosts say that are not silent.
+func (f Fleet) Reporting() store.Sums {
+	return store.Sums{Hosts: f.Hosts - f.Old.Hosts, Critical: f.Critical - f.Old.Critical, Warning: f.Warning - f.Old.Warning,
+		Notice: f.Notice - f.Old.Notice, Unknown: f.Unknown - f.Old.Unknown, Accepted: f.Accepted - f.Old.Accepted}
+}
+
+// least bounds a host's own sums by the fleet's, which leave out traps that this hub does not know.
+func least(a, most store.Sums) store.Sums {
+	return store.Sums{Hosts: min(a.Hosts, most.Hosts), Critical: min(a.Critical, most.Critical), Warning: min(a.Warning, most.Warning),
+		Notice: min(a.Notice, most.Notice), Unknown: min(a.Unknown, most.Unknown), Accepted: min(a.Accepted, most.Accepted)}
+}
+
 // Groups are the groups of hosts, the worst first.
-func (a *API) Groups(ctx context.Context, _ Nothing) ([]store.Group, error) { return a.DB.Groups(ctx) }
+func (a *API) Groups(ctx context.Context, _ Nothing) ([]store.Group, error) {
+	return a.DB.Groups(ctx, sight(ctx))
+}
+
+// labelsShown is how many labels are listed.
+const labelsShown = 1000
+
+// Labels are the labels of hosts.
+func (a *API) Labels(ctx context.Context, _ Nothing) (l Labels, err error) {
+	l.Labels, err = a.DB.Labels(ctx, sight(ctx), labelsShown)
+	return l, err
+}
+
+// Labels are labels of hosts, by name and value.
+type Labels struct {
+	Labels []store.LabelCount `json:"labels"`
+}
 
 func sumsOf(groups []store.Group) (all store.Sums) {
 	for _, g := range groups {
@@ -74,6 +114,7 @@ func sumsOf(groups []store.Group) (all store.Sums) {
 type CurvesQuery struct {
 	Days  int    `json:"days" most:"3660" about:"number of days; default 90"`
 	Group string `json:"group" about:"one group; - is the one without a name"`
+	Label string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
 }
 
 // Curves are days.
@@ -106,13 +147,17 @@ func (q *CurvesQuery) days() int {
 
 // Curves answers how findings came and went.
 func (a *API) Curves(ctx context.Context, q CurvesQuery) (c Curves, err error) {
-	c.Days, err = a.DB.Days(ctx, group(q.Group), a.Now().AddDate(0, 0, 1-q.days()))
+	in, err := scope(ctx, q.Group, q.Label)
+	if err == nil {
+		c.Days, err = a.DB.Days(ctx, in, a.Now().AddDate(0, 0, 1-q.days()))
+	}
 	return c, err
 }
 
 // MatrixQuery asks for traps by groups.
 type MatrixQuery struct {
 	Group    string `json:"group" about:"one group only; - is the one without a name"`
+	Label    string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
 	Severity string `json:"severity" one:"notice warning critical" about:"at least this severity"`
 	Unknown  bool   `json:"unknown" about:"also traps that are only unknown somewhere"`
 	Groups   int    `json:"groups" most:"500" about:"number of groups, worst first; default 8"`
@@ -127,10 +172,10 @@ type Row struct {
 	Cells []store.Cell `json:"cells"` // in the order of Groups
 }
 
-// Worst is the gravest severity with which a row's trap is found.
+// Worst is the highest severity with which a row's trap is found.
 func (r Row) Worst() string { return Worst(r.Cell) }
 
-// Worst is the gravest severity that is counted.
+// Worst is the highest severity that is counted.
 func Worst(c store.Cell) string {
 	switch {
 	case c.Critical > 0:
@@ -170,7 +215,11 @@ func (m Matrix) CSV() (header []string, lines [][]string) {
 
 // Matrix answers which traps are where.
 func (a *API) Matrix(ctx context.Context, q MatrixQuery) (m Matrix, err error) {
-	sums, err := a.DB.TrapSums(ctx, group(q.Group))
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
+		return m, err
+	}
+	sums, err := a.DB.TrapSums(ctx, in)
 	if err != nil {
 		return m, err
 	}
@@ -182,13 +231,17 @@ func (a *API) Matrix(ctx context.Context, q MatrixQuery) (m Matrix, err error) {
 	m.Count = len(sums)
 	sums, _ = cut(sums[min(q.Offset, len(sums)):], limit(q.Limit))
 	m.Left, m.Next = m.Count-len(sums), following(q.Offset, len(sums), m.Count)
-	if _, m.Other, err = a.DB.Foreigns(ctx, 0, 0); err != nil {
+	if _, m.Other, err = a.DB.Foreigns(ctx, in, 0, 0); err != nil {
 		return m, err
 	}
-	if m.Groups, err = a.columns(ctx, q); err != nil {
+	if m.Groups, err = a.columns(ctx, in, q); err != nil {
 		return m, err
 	}
-	cells, err := a.DB.Cells(ctx, m.Groups)
+	shown := in
+	if shown.Groups = m.Groups; len(in.Labels) == 0 {
+		shown.All = false
+	}
+	cells, err := a.DB.Cells(ctx, shown)
 	if err != nil {
 		return m, err
 	}
@@ -203,12 +256,12 @@ func (a *API) Matrix(ctx context.Context, q MatrixQuery) (m Matrix, err error) {
 	return m, nil
 }
 
-func (a *API) columns(ctx context.Context, q MatrixQuery) ([]string, error) {
+func (a *API) columns(ctx context.Context, in store.Scope, q MatrixQuery) ([]string, error) {
 	out := []string{}
-	if g := group(q.Group); g != nil {
-		return append(out, *g), nil
+	if group(q.Group) != nil {
+		return append(out, in.Groups...), nil
 	}
-	groups, err := a.DB.Groups(ctx)
+	groups, err := a.DB.Groups(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -225,8 +278,10 @@ func (a *API) columns(ctx context.Context, q MatrixQuery) ([]string, error) {
 
 // CoverageQuery asks what is unknown.
 type CoverageQuery struct {
-	Offset int `json:"offset" most:"1000000" about:"number of reasons to skip"`
-	Limit  int `json:"limit" most:"1000" about:"number of reasons; default 50"`
+	Group  string `json:"group" about:"one group only; - is the one without a name"`
+	Label  string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
+	Offset int    `json:"offset" most:"1000000" about:"number of reasons to skip"`
+	Limit  int    `json:"limit" most:"1000" about:"number of reasons; default 50"`
 }
 
 // Coverage is what checks could not look at.
@@ -248,15 +303,19 @@ func (c Coverage) CSV() (header []string, lines [][]string) {
 
 // Coverage answers what checks could not look at, and why.
 func (a *API) Coverage(ctx context.Context, q CoverageQuery) (c Coverage, err error) {
-	groups, err := a.DB.Groups(ctx)
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
+		return c, err
+	}
+	groups, err := a.DB.Groups(ctx, in)
 	if err != nil {
 		return c, err
 	}
 	c.Sums = sumsOf(groups)
-	if c.Reasons, c.Count, err = a.DB.Reasons(ctx, q.Offset, limit(q.Limit)); err != nil {
+	if c.Reasons, c.Count, err = a.DB.Reasons(ctx, in, q.Offset, limit(q.Limit)); err != nil {
 		return c, err
 	}
 	c.Next = following(q.Offset, len(c.Reasons), c.Count)
-	c.Failed, err = a.DB.FailedHosts(ctx, 20)
+	c.Failed, err = a.DB.FailedHosts(ctx, in, 20)
 	return c, err
 }

@@ -30,7 +30,7 @@ func (f Foreign) CSV() (header []string, lines [][]string) {
 
 // Foreign answers which traps hosts report that this hub does not know.
 func (a *API) Foreign(ctx context.Context, q ForeignQuery) (f Foreign, err error) {
-	f.Foreign, f.Count, err = a.DB.Foreigns(ctx, q.Offset, limit(q.Limit))
+	f.Foreign, f.Count, err = a.DB.Foreigns(ctx, sight(ctx), q.Offset, limit(q.Limit))
 	f.Next = following(q.Offset, len(f.Foreign), f.Count)
 	return f, err
 }

@@ -3,6 +3,9 @@ package api
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
 	"fettle/engine/trap"
 	"fettle/fleet/hub/store"
@@ -13,6 +16,7 @@ import (
 type HostsQuery struct {
 	Q        string `json:"q" about:"in the name"`
 	Group    string `json:"group" about:"one group; - is the one without a name"`
+	Label    string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
 	Severity string `json:"severity" one:"notice warning critical" about:"only hosts with findings of at least this severity"`
 	Silent   bool   `json:"silent" about:"only silent hosts"`
 	Twins    bool   `json:"twins" about:"only hosts whose key two machines use"`
@@ -37,6 +41,7 @@ func (h Hosts) CSV() (header []string, lines [][]string) {
 			texts(
 				x.Name,
 				x.Group,
+				labelled(x.Labels),
 				c.Critical,
 				c.Warning,
 				c.Notice,
@@ -54,6 +59,7 @@ func (h Hosts) CSV() (header []string, lines [][]string) {
 	return []string{
 		"host",
 		"group",
+		"labels",
 		"critical",
 		"warning",
 		"notice",
@@ -68,11 +74,24 @@ func (h Hosts) CSV() (header []string, lines [][]string) {
 	}, lines
 }
 
+// labelled writes labels in one cell.
+func labelled(m map[string]string) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, name+"="+m[name])
+	}
+	return strings.Join(out, ",")
+}
+
 // Hosts answers which hosts there are.
 func (a *API) Hosts(ctx context.Context, q HostsQuery) (h Hosts, err error) {
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
+		return h, err
+	}
 	ask := store.HostQuery{
 		Contains: q.Q,
-		Group:    group(q.Group),
+		Scope:    in,
 		Rank:     rank(q.Severity),
 		Twins:    q.Twins,
 		Order:    q.Order,
@@ -102,6 +121,7 @@ type Finding struct {
 	store.Finding
 	Fix      string          `json:"fix,omitempty"` // a command line; empty: by hand
 	Accepted *store.Accepted `json:"accepted_here,omitempty"`
+	Rule     *store.Rule     `json:"accepted_by_rule,omitempty"`
 }
 
 // Host is one host.
@@ -115,6 +135,8 @@ type Host struct {
 	Next     int            `json:"next"`    // the offset of those that follow; 0: there are none
 	Changes  []Change       `json:"changes"` // the newest
 	Mended   []store.Mended `json:"mended"`
+	// Fixes are what fettle fix changed on it, the newest first.
+	Fixes []store.Fix `json:"fixes"`
 	// Captures that operators attached, the newest first.
 	Captures []store.Capture `json:"captures"`
 	// Speakers are the machines that use the host's key, where it is more than one.
@@ -139,7 +161,7 @@ func (a *API) Host(ctx context.Context, q HostQuery) (out Host, err error) {
 	}
 	out.Host = h
 	out.Silent = h.Seen.Before(a.silentBefore())
-	named, err := a.DB.HostsNamed(ctx, h.Name)
+	named, err := a.named(ctx, h.Name)
 	if err != nil {
 		return out, err
 	}
@@ -151,12 +173,15 @@ func (a *API) Host(ctx context.Context, q HostQuery) (out Host, err error) {
 	if err := a.findings(ctx, h, q, &out); err != nil {
 		return out, err
 	}
-	changes, err := a.DB.Changes(ctx, store.ChangeQuery{Host: h.ID, Limit: 30})
+	changes, err := a.DB.Changes(ctx, store.ChangeQuery{Scope: sight(ctx), Host: h.ID, Limit: 30})
 	if err != nil {
 		return out, err
 	}
 	out.Changes = a.titled(changes)
-	if out.Mended, err = a.DB.Mended(ctx, "", h.ID, 30); err != nil {
+	if out.Mended, err = a.DB.Mended(ctx, sight(ctx), "", h.ID, 30); err != nil {
+		return out, err
+	}
+	if out.Fixes, _, err = a.DB.Fixes(ctx, store.FixQuery{Scope: sight(ctx), Host: h.ID, Limit: 50}); err != nil {
 		return out, err
 	}
 	if out.Captures, err = a.DB.Captures(ctx, h.ID); err != nil || h.Twin.IsZero() {
@@ -177,7 +202,11 @@ func (a *API) findings(ctx context.Context, h *store.Host, q HostQuery, out *Hos
 	c := h.Counts
 	out.Count = c.Critical + c.Warning + c.Notice + c.Unknown + c.Accepted
 	out.Next = following(q.Offset, len(list), out.Count)
-	accepted, err := a.DB.Acceptances(ctx, h.ID, 0, 10_000)
+	accepted, err := a.DB.Acceptances(ctx, sight(ctx), h.ID, 0, 10_000)
+	if err != nil {
+		return err
+	}
+	rules, err := a.DB.RulesFor(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -189,6 +218,9 @@ func (a *API) findings(ctx context.Context, h *store.Host, q HostQuery, out *Hos
 		x := Finding{Finding: f, Accepted: by[[2]string{f.Trap, f.Subject}]}
 		if t := a.Title(f.Trap); t != "" {
 			x.Title = t
+		}
+		if i := slices.IndexFunc(rules, func(r store.Rule) bool { return r.Holds(&f) }); i >= 0 {
+			x.Rule = &rules[i]
 		}
 		if f.Outcome.Status == trap.Found {
 			x.Fix = fixOf(&f.Outcome)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"net/http"
@@ -57,7 +58,8 @@ func OpenAPI() object {
 func (s *schemas) operation(o op) object {
 	ok := object{}
 	if o.answer == fileType {
-		ok[zstdType] = object{"schema": object{"type": "string", "contentMediaType": zstdType}}
+		kind := cmp.Or(o.gives, zstdType)
+		ok[kind] = object{"schema": object{"type": "string", "contentMediaType": kind}}
 	} else {
 		ok["application/json"] = object{"schema": s.of(o.answer)}
 	}
@@ -150,11 +152,11 @@ func (p *param) schema() object {
 type schemas struct{ named object }
 
 var (
-	timeType = reflect.TypeFor[time.Time]()
-	rawType  = reflect.TypeFor[json.RawMessage]()
-	textType = reflect.TypeFor[encoding.TextMarshaler]()
-	sevType  = reflect.TypeFor[trap.Severity]()
-	fileType = reflect.TypeFor[File]()
+	timeType    = reflect.TypeFor[time.Time]()
+	rawType     = reflect.TypeFor[json.RawMessage]()
+	marshalType = reflect.TypeFor[encoding.TextMarshaler]()
+	sevType     = reflect.TypeFor[trap.Severity]()
+	fileType    = reflect.TypeFor[File]()
 )
 
 func (s *schemas) of(t reflect.Type) object {
@@ -165,7 +167,7 @@ func (s *schemas) of(t reflect.Type) object {
 		return object{}
 	case t == sevType:
 		return object{"type": "string", "enum": []string{"notice", "warning", "critical"}}
-	case t.Kind() != reflect.Pointer && t.Implements(textType):
+	case t.Kind() != reflect.Pointer && t.Implements(marshalType):
 		return object{"type": "string"}
 	}
 	switch t.Kind() {

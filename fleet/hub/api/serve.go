@@ -24,6 +24,7 @@ type op struct {
 	answer                    reflect.Type
 	rows                      bool
 	takes                     string // the type of the body, where it is a file
+	gives                     string // the type of the answer, where it is one
 	run                       func(ctx context.Context, a *API, given url.Values, body []byte) (any, error)
 }
 
@@ -63,6 +64,12 @@ func uploading[Q, R any](path, id, summary, kind string, f func(*API, context.Co
 		}
 		return f(a, ctx, q, body)
 	}
+	return o
+}
+
+// file says of which type a file is.
+func (o op) file(kind string) op {
+	o.gives = kind
 	return o
 }
 
@@ -136,7 +143,10 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, o op) {
 // Problem is how an error is told to whoever asked.
 func Problem(err error) (status int, said string) {
 	var wrong *BadRequest
+	var not *Forbidden
 	switch {
+	case errors.As(err, &not):
+		return http.StatusForbidden, not.Said
 	case errors.As(err, &wrong):
 		return http.StatusBadRequest, wrong.Said
 	case errors.Is(err, store.ErrNone):

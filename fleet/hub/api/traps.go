@@ -21,7 +21,9 @@ func fixOf(o *trap.Outcome) string {
 
 // TrapQuery asks for one trap.
 type TrapQuery struct {
-	ID string `json:"id" need:"yes" about:"its name"`
+	ID    string `json:"id" need:"yes" about:"its name"`
+	Group string `json:"group" about:"one group only; - is the one without a name"`
+	Label string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
 }
 
 // Trap is one trap.
@@ -44,14 +46,18 @@ type Trap struct {
 
 // Trap answers what is known of one trap.
 func (a *API) Trap(ctx context.Context, q TrapQuery) (t Trap, err error) {
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
+		return t, err
+	}
 	t.ID, t.Title = q.ID, a.Title(q.ID)
-	if t.Groups, err = a.DB.TrapCells(ctx, q.ID); err != nil {
+	if t.Groups, err = a.DB.TrapCells(ctx, in, q.ID); err != nil {
 		return t, err
 	}
 	for _, g := range t.Groups {
 		t.Sums.Add(g.Cell)
 	}
-	days, err := a.DB.TrapDays(ctx, q.ID, a.Now().AddDate(-1, 0, 0))
+	days, err := a.DB.TrapDays(ctx, in, q.ID, a.Now().AddDate(-1, 0, 0))
 	if err != nil {
 		return t, err
 	}
@@ -62,17 +68,18 @@ func (a *API) Trap(ctx context.Context, q TrapQuery) (t Trap, err error) {
 		return t, err
 	}
 	if !t.Known && len(t.Groups) == 0 && len(days) == 0 {
-		if n, err := a.DB.CountFound(ctx, store.FoundQuery{Trap: q.ID}); err != nil || n == 0 {
+		if n, err := a.DB.CountFound(ctx, store.FoundQuery{Scope: sight(ctx), Trap: q.ID}); err != nil || n == 0 {
 			return t, cmp.Or(err, store.ErrNone)
 		}
 	}
-	if t.First, err = a.DB.FirstDay(ctx, q.ID); err != nil {
+	if t.First, err = a.DB.FirstDay(ctx, in, q.ID); err != nil {
 		return t, err
 	}
-	if t.Mended, err = a.DB.Mended(ctx, q.ID, 0, 20); err != nil {
+	if t.Mended, err = a.DB.Mended(ctx, in, q.ID, 0, 20); err != nil {
 		return t, err
 	}
-	changes, err := a.DB.Changes(ctx, store.ChangeQuery{Trap: q.ID, Limit: 15, Kinds: []string{store.New, store.Resolved, store.Returned}})
+	changes, err := a.DB.Changes(ctx, store.ChangeQuery{Scope: in, Trap: q.ID, Limit: 15, Kinds: []string{store.New, store.Resolved,
+		store.Returned}})
 	t.Changes = a.titled(changes)
 	return t, err
 }
@@ -97,6 +104,7 @@ func (a *API) lore(t *Trap) error {
 type FoundQuery struct {
 	ID       string `json:"id" need:"yes" about:"the trap's name"`
 	Group    string `json:"group" about:"one group; - is the one without a name"`
+	Label    string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
 	Severity string `json:"severity" one:"unknown notice warning critical" about:"this severity alone, or unknown"`
 	Offset   int    `json:"offset" most:"1000000" about:"number to skip"`
 	Limit    int    `json:"limit" most:"1000" about:"maximum number; default 50"`
@@ -119,7 +127,11 @@ func (f Found) CSV() (header []string, lines [][]string) {
 
 // Found answers where a trap is found.
 func (a *API) Found(ctx context.Context, q FoundQuery) (f Found, err error) {
-	ask := store.FoundQuery{Trap: q.ID, Group: group(q.Group), Offset: q.Offset, Limit: limit(q.Limit)}
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
+		return f, err
+	}
+	ask := store.FoundQuery{Trap: q.ID, Scope: in, Offset: q.Offset, Limit: limit(q.Limit)}
 	if q.Severity != "" {
 		n := rank(q.Severity)
 		ask.Rank = &n
@@ -134,8 +146,10 @@ func (a *API) Found(ctx context.Context, q FoundQuery) (f Found, err error) {
 
 // TrapCurveQuery asks for a trap's curve.
 type TrapCurveQuery struct {
-	ID   string `json:"id" need:"yes" about:"the trap's name"`
-	Days int    `json:"days" most:"3660" about:"number of days; default 90"`
+	ID    string `json:"id" need:"yes" about:"the trap's name"`
+	Days  int    `json:"days" most:"3660" about:"number of days; default 90"`
+	Group string `json:"group" about:"one group; - is the one without a name"`
+	Label string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
 }
 
 // TrapCurve is a trap's days.
@@ -153,8 +167,12 @@ func (c TrapCurve) CSV() (header []string, lines [][]string) {
 
 // TrapCurve answers how a trap spread.
 func (a *API) TrapCurve(ctx context.Context, q TrapCurveQuery) (c TrapCurve, err error) {
+	in, err := scope(ctx, q.Group, q.Label)
+	if err != nil {
+		return c, err
+	}
 	days := CurvesQuery{Days: q.Days}
-	c.Days, err = a.DB.TrapDays(ctx, q.ID, a.Now().AddDate(0, 0, 1-days.days()))
+	c.Days, err = a.DB.TrapDays(ctx, in, q.ID, a.Now().AddDate(0, 0, 1-days.days()))
 	return c, err
 }
 
@@ -218,7 +236,7 @@ func (a *API) Search(ctx context.Context, q SearchQuery) (s Hits, err error) {
 }
 
 func (a *API) sums(ctx context.Context) (map[string]store.TrapSums, error) {
-	list, err := a.DB.TrapSums(ctx, nil)
+	list, err := a.DB.TrapSums(ctx, sight(ctx))
 	out := map[string]store.TrapSums{}
 	for _, s := range list {
 		out[s.Trap] = s

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -64,6 +65,41 @@ func OwnCertificate(dir string, names []string) (tls.Certificate, error) {
 	}
 	made, err := issue(dir, certFile, certKey, leaf, &authority)
 	return withCA(made, authority), err
+}
+
+// OwnTLS serves the hub's own certificate, and renews it while it runs.
+func OwnTLS(dir string, names []string) (*tls.Config, error) {
+	get, err := renewing(func() (tls.Certificate, error) { return OwnCertificate(dir, names) }, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get}, nil
+}
+
+// renewEvery is how often a certificate is looked at again.
+const renewEvery = time.Hour
+
+// renewing is what make made, made again now and then; what was made before serves where
+// that fails.
+func renewing(make func() (tls.Certificate, error), now func() time.Time) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
+	have, err := make()
+	if err != nil {
+		return nil, err
+	}
+	var lock sync.Mutex
+	at := now()
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		lock.Lock()
+		defer lock.Unlock()
+		if t := now(); t.Sub(at) >= renewEvery || t.Before(at) {
+			at = t
+			if c, err := make(); err == nil {
+				have = c
+			}
+		}
+		c := have
+		return &c, nil
+	}, nil
 }
 
 // withCA shows the authority, too: hosts that join know its hash alone.

@@ -44,7 +44,7 @@ func TestWhatKeysMay(t *testing.T) {
 	if want := []string{message.ToAll, message.To("agent-a", "*")}; !slices.Equal(a.Sub.Allow, want) {
 		t.Errorf("an agent may hear %q, want %q", a.Sub.Allow, want)
 	}
-	if l := a.Limits; l.Payload <= 0 || l.Payload > message.MaxPacked+8<<10 || l.Subs <= 0 || l.Subs > 8 {
+	if l := a.Limits; l.Payload < message.MaxPacked || l.Payload > message.MaxPacked+8<<10 || l.Subs <= 0 || l.Subs > 8 {
 		t.Errorf("an agent's limits: %+v", l)
 	}
 	if a.BearerToken || a.Subject != key {
@@ -59,7 +59,7 @@ func TestWhatKeysMay(t *testing.T) {
 	if !slices.Equal(j.Pub.Allow, []string{message.Join}) || !slices.Equal(j.Sub.Allow, []string{message.JoinInbox + ".>"}) {
 		t.Errorf("an invitation may publish to %q and hear %q", j.Pub.Allow, j.Sub.Allow)
 	}
-	if l := j.Limits; l.Payload <= 0 || l.Payload > message.MaxPacked+8<<10 || l.Subs <= 0 || l.Subs > 8 {
+	if l := j.Limits; l.Payload < message.MaxPacked || l.Payload > message.MaxPacked+8<<10 || l.Subs <= 0 || l.Subs > 8 {
 		t.Errorf("an invitation's limits: %+v", l)
 	}
 	token, err = k.JoinJWT(time.Time{})

@@ -37,7 +37,7 @@ func (s *Server) Trouble() error {
 }
 
 // Revive starts JetStream again where it is in trouble. After a full disk it refuses
-// messages for ever (filestore.go, setWriteErr) or is off altogether. It is false where
+// messages for good (filestore.go, setWriteErr) or is off altogether. It is false where
 // there was no trouble; with an error there still is.
 func (s *Server) Revive() (bool, error) {
 	s.mend.Lock()

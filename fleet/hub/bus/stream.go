@@ -52,7 +52,7 @@ func OpenStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int
 	return c, nil
 }
 
-// RenewStream makes the stream anew, without what was in it.
+// RenewStream creates the stream again, without what was in it.
 func RenewStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int) (jetstream.Consumer, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {

@@ -51,7 +51,7 @@ type agent struct {
 	state   message.State
 }
 
-// Connect connects all agents, some at once.
+// Connect connects all agents, some concurrently.
 func (f *Fleet) Connect(atOnce int) error {
 	f.Acked, f.Failed = make(chan int, f.Hosts), make(chan error, f.Hosts)
 	f.agents = make([]*agent, f.Hosts)

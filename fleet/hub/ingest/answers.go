@@ -42,6 +42,9 @@ func (a *answers) result(it *store.Item, r store.Result) {
 	}
 	one := a.of(it.Message)
 	one.Seq = max(one.Seq, r.Seq)
+	if r.Accepts != nil {
+		one.Accepts = r.Accepts
+	}
 	switch r.Verdict {
 	case store.NeedWhole:
 		one.Whole = true

@@ -244,7 +244,7 @@ func (in *intake) keep(ctx context.Context, items []store.Item) []store.Result {
 }
 
 // some writes the first of some items, or all. What the database refuses by itself is
-// dropped, so that it does not hold up the others.
+// dropped, so that it does not hold up the others; while it is in trouble, all wait.
 func (in *intake) some(ctx context.Context, items []store.Item) []store.Result {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		results, err := in.DB.Ingest(ctx, items)
@@ -255,8 +255,10 @@ func (in *intake) some(ctx context.Context, items []store.Item) []store.Result {
 			return nil
 		}
 		in.Log("the database: " + err.Error())
-		if _, herr := in.DB.Ingest(ctx, nil); herr == nil { // it takes others
-			return in.each(ctx, items)
+		if !store.Passing(err) && in.takes(ctx) {
+			if results := in.each(ctx, items); len(results) > 0 {
+				return results
+			}
 		}
 		pause(ctx, wait)
 		if held, err := in.DB.Lease(ctx, leaseName, in.Holder, leaseSpan); err == nil && !held || ctx.Err() != nil {
@@ -265,6 +267,13 @@ func (in *intake) some(ctx context.Context, items []store.Item) []store.Result {
 	}
 }
 
+// takes tells whether the database takes what is written.
+func (in *intake) takes(ctx context.Context) bool {
+	_, err := in.DB.Ingest(ctx, nil)
+	return err == nil
+}
+
+// each takes items one by one, as far as the database is not in trouble itself.
 func (in *intake) each(ctx context.Context, items []store.Item) []store.Result {
 	out := make([]store.Result, len(items))
 	for i := range items {
@@ -273,8 +282,8 @@ func (in *intake) each(ctx context.Context, items []store.Item) []store.Result {
 			out[i] = r[0]
 			continue
 		}
-		if _, herr := in.DB.Ingest(ctx, nil); herr != nil {
-			return nil
+		if store.Passing(err) || !in.takes(ctx) {
+			return out[:i]
 		}
 		in.Log(fmt.Sprintf("a message of %s: %v", items[i].Message.Agent, err))
 		in.limits.bad(items[i].Message.Agent, err)

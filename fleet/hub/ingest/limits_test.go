@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -40,5 +42,50 @@ func TestAllowance(t *testing.T) {
 	}
 	if floods != 1 {
 		t.Errorf("%d floods, want one", floods)
+	}
+}
+
+// An agent that was quiet for longer than a minute is forgotten; one that was not still has to
+// pay for its burst. Floods are counted anew after a minute.
+func TestForgotten(t *testing.T) {
+	l, at := newLimits(), time.Unix(1e9, 0)
+	l.take("quiet", at)
+	l.take("loud", at.Add(floodSpan))
+	if len(l.buckets) != 2 {
+		t.Errorf("%d agents after a minute", len(l.buckets))
+	}
+	l.take("loud", at.Add(2*floodSpan))
+	if l.buckets["quiet"] != nil || l.buckets["loud"] == nil {
+		t.Errorf("after two: %+v", l.buckets)
+	}
+	drained := func(at time.Time) *limits {
+		l := newLimits()
+		l.buckets["a"] = &bucket{level: burst, last: at.Add(time.Hour), over: floodAt - 1, since: at}
+		l.swept = at.Add(time.Hour)
+		return l
+	}
+	if l := drained(at); l.take("a", at.Add(floodSpan)) != flood {
+		t.Error("a minute is over too soon")
+	}
+	if l := drained(at); l.take("a", at.Add(floodSpan+time.Second)) != over || l.buckets["a"].over != 1 {
+		t.Error("a minute never ends")
+	}
+}
+
+// Of what was wrong with messages the last is kept, cut to size as text, with how often.
+func TestWhatWasWrong(t *testing.T) {
+	l := newLimits()
+	l.bad("a", errors.New("first"))
+	l.bad("a", errors.New(strings.Repeat("x", maxWhy)))
+	l.bad("b", errors.New(strings.Repeat("x", maxWhy-1)+"é"))
+	got := l.takeBad()
+	if a := got["a"]; a.n != 2 || a.last != strings.Repeat("x", maxWhy) {
+		t.Errorf("%+v", a)
+	}
+	if b := got["b"]; b.n != 1 || b.last != strings.Repeat("x", maxWhy-1) {
+		t.Errorf("%+v", b)
+	}
+	if len(l.takeBad()) != 0 {
+		t.Error("handed over twice")
 	}
 }

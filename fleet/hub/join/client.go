@@ -101,8 +101,10 @@ func credentials(token string, seed []byte) []byte {
 }
 
 const (
-	asks    = 4
+	asks    = 8
 	askEach = 5 * time.Second
+	// noResponders is the status of NATS' own answer where nobody subscribes.
+	noResponders = "503"
 )
 
 func ask(ctx context.Context, nc *nats.Conn, r Request) (*Reply, error) {
@@ -110,14 +112,28 @@ func ask(ctx context.Context, nc *nats.Conn, r Request) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A hub that is flooded may drop a request, or answer late: one inbox hears the answer
+	// to any of them, as the same key is admitted once.
+	inbox := nc.NewRespInbox()
+	sub, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, err
+	}
+	defer sub.Unsubscribe()
 	var m *nats.Msg
-	for range asks { // a hub that is flooded may drop a request; the same key is admitted once
+	for range asks {
+		if err = nc.PublishRequest(message.Join, inbox, b); err != nil {
+			break
+		}
 		once, cancel := context.WithTimeout(ctx, askEach)
-		m, err = nc.RequestWithContext(once, message.Join, b)
+		m, err = sub.NextMsgWithContext(once)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			break
 		}
+	}
+	if err == nil && len(m.Data) == 0 && m.Header.Get("Status") == noResponders {
+		err = nats.ErrNoResponders
 	}
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):

@@ -14,6 +14,7 @@ import (
 	"fettle/fleet/hub/message"
 	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/store/storetest"
+	"fettle/internal/means"
 )
 
 // listening is a hub's NATS server, and an invitation to it.
@@ -176,5 +177,33 @@ func TestHostileHub(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.why) || strings.ContainsAny(err.Error(), "\x1b\n\u009b") || len(err.Error()) > 600 {
 			t.Errorf("%s: %+v, %v", what, got, err)
 		}
+	}
+}
+
+// TestAnswerToAnEarlierRequest: an answer to the first request counts, also when it comes after another
+// was sent.
+func TestAnswerToAnEarlierRequest(t *testing.T) {
+	means.Short(t, "takes seconds")
+	keys, nc, invite := listening(t, time.Now().Add(time.Hour))
+	token, err := keys.AgentJWT("a", newKey(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := json.Marshal(Reply{Agent: "a", JWT: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first *nats.Msg
+	if _, err := nc.Subscribe(message.Join, func(m *nats.Msg) {
+		if first == nil {
+			first = m
+			return
+		}
+		_ = first.Respond(answer)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := As(t.Context(), invite, "web1", nil); err != nil || got.Agent != "a" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -80,7 +80,7 @@ func (s *Service) answer(ctx context.Context, b []byte) Reply {
 	case r.Version > Version:
 		return Reply{Error: "this agent is newer than the hub"}
 	case r.Host == "" || len(r.Host) > 255 || strings.ContainsFunc(r.Host, func(c rune) bool { return c <= ' ' || c == 0x7f }):
-		return Reply{Error: "the host's name is none"}
+		return Reply{Error: "the host's name is invalid"}
 	case !nkeys.IsValidPublicUserKey(r.Key):
 		return Reply{Error: "the key is no user's NKey"}
 	}

@@ -97,7 +97,7 @@ func (d *desk) admitted(what string, got Reply, key string) *store.Host {
 
 func (d *desk) hosts(want int) {
 	d.Helper()
-	if all, err := d.DB.HostsFrom(d.Context(), "", "", 100); err != nil || len(all) != want {
+	if all, err := d.DB.HostsFrom(d.Context(), store.Everything, "", "", 100); err != nil || len(all) != want {
 		d.Errorf("%d hosts, %v, want %d", len(all), err, want)
 	}
 }
@@ -124,7 +124,7 @@ func TestHostileRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	accountKey, _ := account.PublicKey()
-	const damaged, name, noKey, noToken = "the request is damaged", "the host's name is none", "the key is no user's NKey",
+	const damaged, name, noKey, noToken = "the request is damaged", "the host's name is invalid", "the key is no user's NKey",
 		"the token is not valid"
 	for what, c := range map[string]struct {
 		raw string // instead of the request

@@ -4,12 +4,19 @@
 package message
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"fettle/engine/trap"
 	"fettle/internal/build"
 	"fettle/internal/jsondoc"
 	"fettle/report"
+	"fettle/report/onhub"
 )
 
 // Version is that of the messages. It grows when a field is removed or changes
@@ -50,8 +57,11 @@ type Message struct {
 	Digest string `json:"digest,omitempty"`
 	Base   string `json:"base,omitempty"`
 
-	Run  *Run  `json:"run,omitempty"`  // report and change
-	Self *Self `json:"self,omitempty"` // beat, and each report
+	Run *Run `json:"run,omitempty"` // report and change
+	// Fixes are what fettle fix changed on the host, the newest last: of a report, and of a
+	// change where they are others than before.
+	Fixes []Fix `json:"fixes,omitempty"`
+	Self  *Self `json:"self,omitempty"` // beat, and each report
 }
 
 // Run is what a run of fettle check said, or the part of it that changed.
@@ -74,6 +84,43 @@ type Result struct {
 	NotApplicable int            `json:"not_applicable,omitempty"`
 }
 
+// Fix is a change that fettle fix made on a host.
+type Fix struct {
+	ID       string    `json:"id"` // on that host
+	At       time.Time `json:"at"` // by the host's clock
+	By       string    `json:"by,omitempty"`
+	Trap     string    `json:"trap"`
+	Subject  string    `json:"subject,omitempty"`
+	Summary  string    `json:"summary,omitempty"` // of the finding
+	Phase    string    `json:"phase"`             // applying, applied, undoing, rolled back
+	Verified bool      `json:"verified"`          // the check did not find the trap afterwards
+	Standing string    `json:"standing"`          // the phase in words
+	Undo     string    `json:"undo,omitempty"`    // the command that undoes it there
+}
+
+// FixesKept is how many changes of a host the hub has: the newest.
+const FixesKept = 50
+
+// FitFixes takes the newest changes, within the bounds of a message.
+func FitFixes(list []Fix) []Fix {
+	list = slices.Clone(list[max(0, len(list)-FixesKept):])
+	for i := range list {
+		f := &list[i]
+		f.Subject, f.Summary, f.Standing = cut(f.Subject, maxName), cut(f.Summary, maxText), cut(f.Standing, maxText)
+		f.By, f.ID, f.Undo, f.Phase = cut(f.By, maxName), cut(f.ID, maxName), cut(f.Undo, maxName), cut(f.Phase, maxName)
+	}
+	return slices.DeleteFunc(list, func(f Fix) bool { return f.valid() != nil })
+}
+
+func (f *Fix) valid() error {
+	if f.ID == "" || !IsTrap(f.Trap) || len(f.ID) > maxName || len(f.By) > maxName || len(f.Subject) > maxName || len(f.Undo) > maxName ||
+		len(f.Phase) > maxName || len(f.Summary) > maxText || len(f.Standing) > maxText ||
+		nul(f.ID, f.By, f.Subject, f.Undo, f.Phase, f.Summary, f.Standing) {
+		return fmt.Errorf("a change of %.40q is not as fettle makes them", f.Trap)
+	}
+	return nil
+}
+
 // Self is what an agent says of itself.
 type Self struct {
 	Machine string        `json:"machine,omitempty"` // a hash of machine-id, for this purpose alone
@@ -81,7 +128,13 @@ type Self struct {
 	Waiting int           `json:"waiting,omitempty"` // messages that are kept until the hub can be reached
 	Dropped int64         `json:"dropped,omitempty"` // and those that had no place
 	Refused int64         `json:"refused,omitempty"` // questions beyond the agent's own limit
+	// Accepts names the list of what is accepted on the hub that the agent has; NoAccepts if
+	// it has none. Agents that keep no such list leave it out, and are sent none.
+	Accepts string `json:"accepts,omitempty"`
 }
+
+// NoAccepts names the empty list.
+const NoAccepts = "-"
 
 // Ask is what the hub asks of agents. There is nothing to ask but to look.
 type Ask struct {
@@ -103,11 +156,54 @@ func New(kind Kind) *Message {
 }
 
 // Ack is the hub's answer to messages, after it has committed them: what is up
-// to Seq is kept for ever, and needs to be sent no more.
+// to Seq is kept for good, and need not be sent again.
 type Ack struct {
 	Instance string `json:"instance"`
 	Seq      int64  `json:"seq"`
 	Again    bool   `json:"again,omitempty"`   // messages after Seq did not come: send them again
 	Whole    bool   `json:"whole,omitempty"`   // the hub lacks what the last change builds upon
 	Refused  string `json:"refused,omitempty"` // why the message Seq itself was not taken
+	// Accepts is what operators accept on this host, where the agent has another list.
+	Accepts *onhub.List `json:"accepts,omitempty"`
+}
+
+// Accepts is a list within the bounds of a message, named by what is in it.
+func Accepts(entries []onhub.Entry) *onhub.List {
+	l := &onhub.List{Digest: NoAccepts}
+	size := 0
+	for _, e := range entries {
+		e.Subject, e.Summary, e.Reason, e.By = cut(e.Subject, maxText), cut(e.Summary, maxText), cut(e.Reason, maxName), cut(e.By, maxName)
+		b, err := json.Marshal(e)
+		if size += len(b); err != nil || size > maxAck/2 || len(l.Entries) >= maxAccepts {
+			break
+		}
+		l.Entries = append(l.Entries, e)
+	}
+	if len(l.Entries) > 0 {
+		b, err := json.Marshal(l.Entries)
+		if err != nil {
+			panic(err) // strings and truths alone
+		}
+		sum := sha256.Sum256(b)
+		l.Digest = base64.RawURLEncoding.EncodeToString(sum[:12])
+	}
+	return l
+}
+
+// validAccepts refuses a list that no hub would send.
+func validAccepts(l *onhub.List) error {
+	if l == nil {
+		return nil
+	}
+	if !digest().MatchString(l.Digest) || l.Digest == "" || len(l.Entries) > maxAccepts {
+		return errors.New("its list of what is accepted is not as a hub makes it")
+	}
+	for i := range l.Entries {
+		e := &l.Entries[i]
+		if _, ok := trap.ParseSeverity(e.Severity); !ok || !IsTrap(e.Trap) || len(e.Subject) > maxText || len(e.Summary) > maxText ||
+			len(e.Reason) > maxName || len(e.By) > maxName || len(e.Until) > maxName {
+			return fmt.Errorf("an acceptance of %.40q is not as a hub makes them", e.Trap)
+		}
+	}
+	return nil
 }

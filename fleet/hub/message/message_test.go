@@ -91,7 +91,7 @@ func TestHostile(t *testing.T) {
 		"a beat with a run":       {func(m *message.Message) { m.Kind = message.Beat }, "beat"},
 		"no run":                  {func(m *message.Message) { m.Run = nil }, "without its run"},
 		"a digest":                {func(m *message.Message) { m.Digest = "<b>" }, "digests"},
-		"a trap's name":           {func(m *message.Message) { m.Run.Results[0].Trap = "<script>" }, "none that fettle has"},
+		"a trap's name":           {func(m *message.Message) { m.Run.Results[0].Trap = "<script>" }, "unknown trap"},
 		"another trap's outcome":  {func(m *message.Message) { m.Run.Results[0].Outcomes[0].Trap = "b" }, "another trap"},
 		"a trap twice":            {func(m *message.Message) { m.Run.Results = append(m.Run.Results, m.Run.Results[0]) }, "twice"},
 		"a subject twice":         {func(m *message.Message) { r := &m.Run.Results[0]; r.Outcomes = append(r.Outcomes, r.Outcomes[0]) }, "twice"},

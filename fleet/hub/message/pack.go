@@ -164,7 +164,11 @@ func UnpackAsk(b []byte) (*Ask, error) {
 	return a, nil
 }
 
-const maxAsk = 4 << 10
+const (
+	maxAsk     = 4 << 10
+	maxAck     = 64 << 10
+	maxAccepts = 300 // of a list
+)
 
 func known(format, want string, schema int) error {
 	switch {
@@ -173,7 +177,7 @@ func known(format, want string, schema int) error {
 	case schema > Version:
 		return fmt.Errorf("version %d: %w (%d)", schema, ErrNewer, Version)
 	case schema < 1:
-		return fmt.Errorf("version %d: there is none such", schema)
+		return fmt.Errorf("version %d is invalid", schema)
 	}
 	return nil
 }
@@ -183,7 +187,7 @@ func (a *Ack) Pack() ([]byte, error) { return json.Marshal(a) }
 
 // UnpackAck reads an answer.
 func UnpackAck(b []byte) (*Ack, error) {
-	if len(b) > maxAsk {
+	if len(b) > maxAck {
 		return nil, fmt.Errorf("%d bytes: %w", len(b), ErrTooLarge)
 	}
 	a := &Ack{}
@@ -191,7 +195,10 @@ func UnpackAck(b []byte) (*Ack, error) {
 		return nil, err
 	}
 	if !IsID(a.Instance) || a.Seq < 0 || len(a.Refused) > maxText {
-		return nil, errors.New("its instance or number is none that an agent gave")
+		return nil, errors.New("its instance or number is not from an agent")
+	}
+	if err := validAccepts(a.Accepts); err != nil {
+		return nil, err
 	}
 	return a, nil
 }

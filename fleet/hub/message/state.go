@@ -78,6 +78,11 @@ func fit(o trap.Outcome) trap.Outcome {
 		ev = append(ev, trap.Evidence{Source: cut(e.Source, maxText), Value: cut(e.Value, maxText)})
 	}
 	o.Evidence = ev
+	// What the hub accepts, it knows: it is not to come back as the host's own word.
+	o.OnHub = nil
+	if o.Accepted != nil && o.Accepted.Hub {
+		o.Accepted = nil
+	}
 	if a := o.Accepted; a != nil {
 		o.Accepted = &trap.Acceptance{
 			Reason: cut(a.Reason, maxText),
@@ -231,7 +236,7 @@ func (s *State) With(k Kind, r *Run) (*State, error) {
 }
 
 // And is all that two states say, of two machines that claim to be one host: of one
-// subject the graver outcome. Beyond what a message may hold, what this state says stays.
+// subject the more severe outcome. Beyond what a message may hold, what this state says stays.
 func (s *State) And(o *State) *State {
 	out := &State{Meta: s.Meta}
 	if out.Meta.Host == "" {
@@ -322,7 +327,7 @@ func UnpackState(b []byte) (*State, error) {
 }
 
 // Shrink takes from a run what is longest: evidence first, then details, then
-// all but the gravest findings.
+// all but the most severe findings.
 func (r *Run) Shrink(step int) {
 	for i := range r.Results {
 		res := &r.Results[i]

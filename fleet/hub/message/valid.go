@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,7 +31,7 @@ var (
 )
 
 // IsID tells whether s can name an agent, an instance or a question: what may
-// stand in a NATS subject.
+// be in a NATS subject.
 func IsID(s string) bool { return anID().MatchString(s) }
 
 // IsTrap tells whether s can name a trap.
@@ -41,21 +42,32 @@ func (m *Message) valid() error {
 	case !IsID(m.Agent):
 		return fmt.Errorf("agent %.40q is no name that a hub gives", m.Agent)
 	case !IsID(m.Instance):
-		return fmt.Errorf("instance %.40q is none that an agent draws", m.Instance)
+		return fmt.Errorf("instance %.40q is not from an agent", m.Instance)
 	case m.Seq < 1:
 		return fmt.Errorf("seq is %d: messages count from 1", m.Seq)
 	case len(m.Why) > maxName || m.Ask != "" && !IsID(m.Ask):
-		return errors.New("its reason is none that an agent gives")
+		return errors.New("its reason is not one of an agent")
 	case !digest().MatchString(m.Digest) || !digest().MatchString(m.Base):
-		return errors.New("its digests are none that an agent makes")
+		return errors.New("its digests are not from an agent")
 	}
 	if len(m.Fettle) > maxName || nul(m.Fettle, m.Why) {
 		return errors.New("its version or reason is out of bounds")
 	}
 	if m.Self != nil &&
-		(len(m.Self.Machine) > maxName || nul(m.Self.Machine) || m.Self.Waiting < 0 || m.Self.Dropped < 0 || m.Self.Refused < 0 ||
+		(len(m.Self.Machine) > maxName || nul(m.Self.Machine) || !digest().MatchString(m.Self.Accepts) || m.Self.Waiting < 0 ||
+			m.Self.Dropped < 0 || m.Self.Refused < 0 ||
 			m.Self.Every < 0) {
 		return errors.New("the agent's data about itself are out of bounds")
+	}
+	if len(m.Fixes) > FixesKept {
+		return fmt.Errorf("more than %d changes", FixesKept)
+	}
+	ids := map[string]bool{}
+	for i := range m.Fixes {
+		if err := m.Fixes[i].valid(); err != nil || ids[m.Fixes[i].ID] {
+			return cmp.Or(err, errors.New("a change comes twice"))
+		}
+		ids[m.Fixes[i].ID] = true
 	}
 	switch m.Kind {
 	case Beat:
@@ -65,7 +77,7 @@ func (m *Message) valid() error {
 		return nil
 	case Whole, Change:
 	default:
-		return fmt.Errorf("kind %.40q: there is none such", m.Kind)
+		return fmt.Errorf("unknown kind %.40q", m.Kind)
 	}
 	if m.Run == nil || m.Kind == Whole && m.Run.Meta == nil && m.Run.Failed == "" {
 		return fmt.Errorf("a %s without its run", m.Kind)
@@ -83,12 +95,12 @@ func (r *Run) valid() error {
 	}
 	for _, t := range r.Traps {
 		if !IsTrap(t.ID) || len(t.Title) > maxText || len(t.Cost) > maxName || nul(t.Title, t.Cost) {
-			return fmt.Errorf("trap %.40q is none that fettle has", t.ID)
+			return fmt.Errorf("unknown trap %.40q", t.ID)
 		}
 	}
 	for _, g := range r.Gone {
 		if !IsTrap(g) {
-			return fmt.Errorf("trap %.40q is none that fettle has", g)
+			return fmt.Errorf("unknown trap %.40q", g)
 		}
 	}
 	n, seen := 0, map[string]bool{}
@@ -132,7 +144,7 @@ func validMeta(m *report.Meta) error {
 
 func (r *Result) valid() error {
 	if !IsTrap(r.Trap) {
-		return fmt.Errorf("trap %.40q is none that fettle has", r.Trap)
+		return fmt.Errorf("unknown trap %.40q", r.Trap)
 	}
 	if r.Clear < 0 || r.NotApplicable < 0 || r.Clear > maxCount || r.NotApplicable > maxCount {
 		return fmt.Errorf("%s: its counts are out of bounds", r.Trap)

@@ -53,7 +53,8 @@ func TestAccept(t *testing.T) {
 		counts("accepted", one)
 		ingest(t, db, store.Taken, began, a.whole(state(found("a", "x", trap.Warning), found("b", "", trap.Notice))))
 		counts("reported again", one)
-		if l, err := db.Acceptances(t.Context(), 0, 0, 10); err != nil || len(l) != 1 || l[0].Who != "ann" || l[0].Severity != "warning" ||
+		if l, err := db.Acceptances(t.Context(), store.Everything, 0, 0, 10); err != nil || len(l) != 1 || l[0].Who != "ann" ||
+			l[0].Severity != "warning" ||
 			l[0].Host.Agent != "h1" {
 			t.Errorf("%+v, %v", l, err)
 		}
@@ -81,7 +82,7 @@ func TestAccept(t *testing.T) {
 		if err := db.Unaccept(t.Context(), word, log); !errors.Is(err, store.ErrNone) {
 			t.Error(err)
 		}
-		if l, err := db.Audits(t.Context(), 0, 0, 10); err != nil || len(l) != 3 || l[0].ID <= l[1].ID {
+		if l, err := db.Audits(t.Context(), 0, 0, 10); err != nil || len(l) != 4 || l[3].What != "join" || l[0].ID <= l[1].ID {
 			t.Errorf("%+v, %v", l, err)
 		}
 	})

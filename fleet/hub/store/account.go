@@ -12,8 +12,8 @@ var ErrNone = errors.New("not in the hub's database")
 type Role string
 
 const (
-	Reader   Role = "reader"   // sees everything, changes nothing
-	Operator Role = "operator" // may also accept findings and ask for runs
+	Reader   Role = "reader"   // sees, and changes nothing
+	Operator Role = "operator" // may also accept findings, ask for runs, put hosts in order
 )
 
 // ParseRole reads a role's name.
@@ -26,6 +26,7 @@ func ParseRole(s string) (Role, bool) {
 type User struct {
 	Name     string
 	Role     Role
+	Sees     Rights
 	Password string // argon2id, in PHC's string form
 	Created  time.Time
 }
@@ -36,6 +37,7 @@ type Session struct {
 	Hash    string // SHA-256 of the secret, in hexadecimal
 	User    string
 	Role    Role
+	Sees    Rights
 	How     string // "password", "oidc", "token"
 	Created time.Time
 	Seen    time.Time // of tokens and sessions: last used, to the minute

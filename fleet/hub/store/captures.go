@@ -63,6 +63,11 @@ func (db *DB) Detach(ctx context.Context, id int64, log Audit) error {
 	})
 }
 
+// CaptureHost is the agent of a capture's host.
+func (db *DB) CaptureHost(ctx context.Context, id int64) (agent string, err error) {
+	return agent, none(db.row(ctx, "SELECT h.agent FROM captures c JOIN hosts h ON h.id = c.host WHERE c.id = ?", id).Scan(&agent))
+}
+
 // Captures lists a host's, the newest first.
 func (db *DB) Captures(ctx context.Context, host int64) ([]Capture, error) {
 	rows, err := db.query(ctx, "SELECT "+captureColumns+" FROM captures WHERE host = ? ORDER BY at DESC, id DESC", host)

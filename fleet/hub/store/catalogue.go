@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Know tells the database which traps this hub has, and counts anew where that has
+// Know tells the database which traps this hub has, and counts again where that has
 // changed. Sums over the fleet are of these alone: what else hosts report is theirs to
 // name, and is shown by host. Without a catalogue every trap counts.
 func (db *DB) Know(ctx context.Context, traps []string) error {
@@ -84,14 +84,21 @@ type Foreign struct {
 }
 
 // Foreigns lists them, by host, and says how many there are.
-func (db *DB) Foreigns(ctx context.Context, offset, limit int) (list []Foreign, all int, err error) {
-	const count = "SELECT COUNT(*) FROM (SELECT host, trap FROM findings WHERE known = 0 GROUP BY host, trap) f"
-	if err := db.row(ctx, count).Scan(&all); err != nil {
+func (db *DB) Foreigns(ctx context.Context, scope Scope, offset, limit int) (list []Foreign, all int, err error) {
+	w := &where{}
+	w.and("known = 0")
+	if !scope.All || !scope.summed() {
+		var hosts where
+		scope.hosts(&hosts, "hosts.")
+		w.and("host IN (SELECT id FROM hosts"+hosts.String()+")", hosts.args...)
+	}
+	if err := db.row(ctx, "SELECT COUNT(*) FROM (SELECT host, trap FROM findings"+w.String()+" GROUP BY host, trap) f", w.args...).
+		Scan(&all); err != nil {
 		return nil, 0, err
 	}
 	rows, err := db.query(ctx, `SELECT h.agent, h.name, h.grp, f.trap, f.title, f.worst, f.n FROM
-		(SELECT host, trap, MAX(title) AS title, MAX(rank) AS worst, COUNT(*) AS n FROM findings WHERE known = 0 GROUP BY host, trap
-			ORDER BY host, trap LIMIT ? OFFSET ?) f JOIN hosts h ON h.id = f.host ORDER BY f.host, f.trap`, limit, offset)
+		(SELECT host, trap, MAX(title) AS title, MAX(rank) AS worst, COUNT(*) AS n FROM findings`+w.String()+` GROUP BY host, trap
+			ORDER BY host, trap LIMIT ? OFFSET ?) f JOIN hosts h ON h.id = f.host ORDER BY f.host, f.trap`, append(w.args, limit, offset)...)
 	list, err = read(rows, err, func(row scanner) (f Foreign, err error) {
 		var rank int
 		err = row.Scan(&f.Host.Agent, &f.Host.Name, &f.Host.Group, &f.Trap, &f.Title, &rank, &f.Count)

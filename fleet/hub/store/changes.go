@@ -27,7 +27,7 @@ type ChangeQuery struct {
 	Kinds  []string     // nil: all
 	Trap   string
 	Host   int64
-	Group  *string
+	Scope  Scope
 	Rank   int // of at least this severity
 	Limit  int
 }
@@ -99,9 +99,7 @@ func (q *ChangeQuery) where() *where {
 		}
 		w.and("c.kind IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
 	}
-	if q.Group != nil {
-		w.and("h.grp = ?", *q.Group)
-	}
+	q.Scope.hosts(w, "h.")
 	if q.Rank > 0 {
 		w.and("c.rank >= ?", q.Rank)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"fettle/engine/trap"
 	"fettle/fleet/hub/message"
@@ -235,11 +234,10 @@ func (b *batch) sync(
 	for k := range rows {
 		gone[k] = touched[k.trap]
 	}
-	accepts, err := b.acceptances(ctx, h.id)
+	accepts, err := b.accepting(ctx, h)
 	if err != nil {
 		return err
 	}
-	today := b.db.now().UTC().Format(time.DateOnly)
 	titles := map[string]string{}
 	for _, t := range is.Traps {
 		titles[t.ID] = t.Title
@@ -254,7 +252,7 @@ func (b *batch) sync(
 			k := findingKey{o.Trap, o.Subject}
 			delete(gone, k)
 			f := finding{rank: rankOf(o), own: o.Accepted != nil && o.Accepted.Lapsed == "", since: at, foreign: !b.db.knows(o.Trap)}
-			f.accepted = f.own || accepts[k].holds(f.rank, said(o), today)
+			f.accepted = f.own || accepts.holds(k, f.rank, said(o))
 			if was, ok := rows[k]; ok && (was.rank > 0) == (f.rank > 0) {
 				f.since = was.since
 			} else if began := since[k]; began != 0 {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 	"time"
 )
 
@@ -49,14 +48,22 @@ type Group struct {
 	Sums
 }
 
-// Groups lists the groups, the worst first.
-func (db *DB) Groups(ctx context.Context) ([]Group, error) {
-	rows, err := db.query(ctx, `SELECT grp, hosts, critical, warning, notice, unknown, accepted FROM totals WHERE hosts > 0
-		ORDER BY critical DESC, warning DESC, notice DESC, grp`)
-	return read(rows, err, func(row scanner) (g Group, err error) {
-		err = row.Scan(&g.Name, &g.Hosts, &g.Critical, &g.Warning, &g.Notice, &g.Unknown, &g.Accepted)
-		return g, err
-	})
+// Groups lists the groups that have such hosts, the worst first.
+func (db *DB) Groups(ctx context.Context, scope Scope) ([]Group, error) {
+	if !scope.summed() {
+		return db.countGroups(ctx, scope)
+	}
+	w := &where{}
+	w.and("hosts > 0")
+	scope.groups(w, "grp")
+	rows, err := db.query(ctx, "SELECT grp, hosts, critical, warning, notice, unknown, accepted FROM totals"+w.String()+
+		" ORDER BY critical DESC, warning DESC, notice DESC, grp", w.args...)
+	return read(rows, err, scanGroup)
+}
+
+func scanGroup(row scanner) (g Group, err error) {
+	err = row.Scan(&g.Name, &g.Hosts, &g.Critical, &g.Warning, &g.Notice, &g.Unknown, &g.Accepted)
+	return g, err
 }
 
 // Cell counts hosts by the worst that one trap's check says of them.
@@ -86,17 +93,20 @@ type TrapSums struct {
 	Cell
 }
 
-// TrapSums lists the traps that some host found, accepted or could not look
-// for, the worst first; of one group if one is named.
-func (db *DB) TrapSums(ctx context.Context, group *string) ([]TrapSums, error) {
+// TrapSums lists the traps that some of the hosts found, accepted or could not look
+// for, the worst first.
+func (db *DB) TrapSums(ctx context.Context, scope Scope) ([]TrapSums, error) {
 	var w where
-	if group != nil {
-		w.and("c.grp = ?", *group)
+	from := "cells c"
+	if scope.summed() {
+		scope.groups(&w, "c.grp")
+	} else {
+		from = "(" + scope.cells(&w, "") + ") c"
 	}
 	rows, err := db.query(
 		ctx,
 		`SELECT c.trap, SUM(c.critical) AS cr, SUM(c.warning) AS wa, SUM(c.notice) AS no, SUM(c.unknown), SUM(c.accepted)
-		FROM cells c`+w.String()+` GROUP BY c.trap
+		FROM `+from+w.tail(scope.summed())+` GROUP BY c.trap
 		HAVING SUM(c.critical + c.warning + c.notice + c.unknown + c.accepted) > 0 ORDER BY cr DESC, wa DESC, no DESC, c.trap`,
 		w.args...)
 	return read(rows, err, func(row scanner) (t TrapSums, err error) {
@@ -108,23 +118,21 @@ func (db *DB) TrapSums(ctx context.Context, group *string) ([]TrapSums, error) {
 // Place is a trap in a group.
 type Place struct{ Trap, Group string }
 
-// Cells are the traps by the named groups.
-func (db *DB) Cells(ctx context.Context, groups []string) (map[Place]Cell, error) {
-	if len(groups) == 0 {
-		return nil, nil
-	}
-	args := make([]any, len(groups))
-	for i, g := range groups {
-		args[i] = g
+// Cells are the traps by the groups of some hosts.
+func (db *DB) Cells(ctx context.Context, scope Scope) (map[Place]Cell, error) {
+	var w where
+	q := "SELECT c.trap, c.grp, c.critical, c.warning, c.notice, c.unknown, c.accepted FROM "
+	if scope.summed() {
+		scope.groups(&w, "c.grp")
+		q += "cells c" + w.String()
+	} else {
+		q += "(" + scope.cells(&w, "") + ") c"
 	}
 	type row struct {
 		Place
 		Cell
 	}
-	rows, err := db.query(
-		ctx,
-		"SELECT trap, grp, critical, warning, notice, unknown, accepted FROM cells WHERE grp IN (?"+strings.Repeat(", ?", len(groups)-1)+")",
-		args...)
+	rows, err := db.query(ctx, q, w.args...)
 	list, err := read(rows, err, func(row scanner) (r row, err error) {
 		err = row.Scan(&r.Trap, &r.Group, &r.Critical, &r.Warning, &r.Notice, &r.Unknown, &r.Accepted)
 		return r, err
@@ -137,9 +145,20 @@ func (db *DB) Cells(ctx context.Context, groups []string) (map[Place]Cell, error
 }
 
 // TrapCells are the groups in which a trap is found or unknown, the worst first.
-func (db *DB) TrapCells(ctx context.Context, trap string) ([]TrapGroup, error) {
-	rows, err := db.query(ctx, `SELECT grp, critical, warning, notice, unknown, accepted FROM cells
-		WHERE trap = ? AND critical + warning + notice + unknown + accepted > 0 ORDER BY critical DESC, warning DESC, notice DESC, grp`, trap)
+func (db *DB) TrapCells(ctx context.Context, scope Scope, trap string) ([]TrapGroup, error) {
+	var w where
+	from := "cells c"
+	if scope.summed() {
+		w.and("c.trap = ?", trap)
+		scope.groups(&w, "c.grp")
+	} else {
+		from = "(" + scope.cells(&w, trap) + ") c"
+	}
+	q := "SELECT c.grp, c.critical, c.warning, c.notice, c.unknown, c.accepted FROM " + from + w.tail(scope.summed())
+	if scope.summed() {
+		q += " AND c.critical + c.warning + c.notice + c.unknown + c.accepted > 0"
+	}
+	rows, err := db.query(ctx, q+" ORDER BY c.critical DESC, c.warning DESC, c.notice DESC, c.grp", w.args...)
 	return read(rows, err, func(row scanner) (g TrapGroup, err error) {
 		err = row.Scan(&g.Group, &g.Critical, &g.Warning, &g.Notice, &g.Unknown, &g.Accepted)
 		return g, err
@@ -163,13 +182,14 @@ func dayOf(t time.Time) int64 { return millis(t) / dayMillis }
 
 func dayName(n int64) string { return time.UnixMilli(n * dayMillis).UTC().Format(time.DateOnly) }
 
-// Days are the days from one on, of one group or of all.
-func (db *DB) Days(ctx context.Context, group *string, from time.Time) ([]Day, error) {
+// Days are the days from one on, of some hosts.
+func (db *DB) Days(ctx context.Context, scope Scope, from time.Time) ([]Day, error) {
+	if !scope.summed() {
+		return db.countDays(ctx, scope, from)
+	}
 	var w where
 	w.and("day >= ?", dayOf(from))
-	if group != nil {
-		w.and("grp = ?", *group)
-	}
+	scope.groups(&w, "grp")
 	rows, err := db.query(
 		ctx,
 		`SELECT day, SUM(hosts), SUM(critical), SUM(warning), SUM(notice), SUM(unknown), SUM(accepted), SUM(appeared), SUM(resolved), SUM(returned)
@@ -190,8 +210,12 @@ type TrapDay struct {
 	Happened
 }
 
-// TrapDays are a trap's days from one on.
-func (db *DB) TrapDays(ctx context.Context, trap string, from time.Time) ([]TrapDay, error) {
+// TrapDays are a trap's days from one on. Their sums are of all hosts: for others they are
+// counted from findings, those that are there and those of the past.
+func (db *DB) TrapDays(ctx context.Context, scope Scope, trap string, from time.Time) ([]TrapDay, error) {
+	if !scope.All || !scope.summed() {
+		return db.countTrapDays(ctx, scope, trap, from)
+	}
 	rows, err := db.query(
 		ctx,
 		"SELECT day, hosts, appeared, resolved, returned FROM trap_daily WHERE trap = ? AND day >= ? ORDER BY day",

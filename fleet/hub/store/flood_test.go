@@ -118,7 +118,7 @@ func TestReadersDoNotWait(t *testing.T) {
 		t.Fatalf("after %s: %v", time.Since(start), err)
 	}
 	defer other.Close()
-	if hosts, err := other.HostsFrom(ctx, "", "", 10); err != nil || len(hosts) != 1 {
+	if hosts, err := other.HostsFrom(ctx, store.Everything, "", "", 10); err != nil || len(hosts) != 1 {
 		t.Errorf("%v %v", hosts, err)
 	}
 	if took := time.Since(start); took > 5*time.Second {
@@ -183,11 +183,11 @@ func TestCatalogue(t *testing.T) {
 			if err := db.Know(ctx, traps); err != nil {
 				t.Fatal(err)
 			}
-			sums, err := db.TrapSums(ctx, nil)
+			sums, err := db.TrapSums(ctx, store.Everything)
 			if err != nil || len(sums) != cells {
 				t.Errorf("knowing %v: %+v, %v", traps, sums, err)
 			}
-			if _, n, err := db.Foreigns(ctx, 0, 10); err != nil || n != foreign {
+			if _, n, err := db.Foreigns(ctx, store.Everything, 0, 10); err != nil || n != foreign {
 				t.Errorf("knowing %v: %d foreign, %v", traps, n, err)
 			}
 			agree(t, db)
@@ -239,7 +239,7 @@ func TestMigrateBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		agree(t, db)
-		list, n, err := db.Foreigns(t.Context(), 0, 10)
+		list, n, err := db.Foreigns(t.Context(), store.Everything, 0, 10)
 		if err != nil || n != 1 || list[0].Trap != "invented" || list[0].Title != "" || list[0].Severity != "critical" {
 			t.Errorf("%+v, %v", list, err)
 		}

@@ -53,7 +53,7 @@ type FoundOn struct {
 // FoundQuery asks where a trap is.
 type FoundQuery struct {
 	Trap   string
-	Group  *string
+	Scope  Scope
 	Rank   *int // of this severity alone; 0: unknown
 	Offset int
 	Limit  int
@@ -72,9 +72,7 @@ func (q *FoundQuery) where() *where {
 	if q.Rank != nil {
 		w.and("f.rank = ?", *q.Rank)
 	}
-	if q.Group != nil {
-		w.and("h.grp = ?", *q.Group)
-	}
+	q.Scope.hosts(w, "h.")
 	return w
 }
 
@@ -107,8 +105,9 @@ type Mended struct {
 }
 
 // Mended lists what was resolved, of a trap or of a host, the latest first.
-func (db *DB) Mended(ctx context.Context, trapID string, host int64, limit int) ([]Mended, error) {
+func (db *DB) Mended(ctx context.Context, scope Scope, trapID string, host int64, limit int) ([]Mended, error) {
 	var w where
+	scope.hosts(&w, "h.")
 	w.and("p.resolved = 1")
 	if trapID != "" {
 		w.and("p.trap = ?", trapID)
@@ -128,17 +127,6 @@ func (db *DB) Mended(ctx context.Context, trapID string, host int64, limit int) 
 	})
 }
 
-// FirstDay is the first day that the hub remembers on which a trap was found,
-// YYYY-MM-DD; empty if there is none.
-func (db *DB) FirstDay(ctx context.Context, trapID string) (string, error) {
-	var day *int64
-	err := db.row(ctx, "SELECT MIN(day) FROM trap_daily WHERE trap = ? AND hosts > 0", trapID).Scan(&day)
-	if err != nil || day == nil {
-		return "", err
-	}
-	return dayName(*day), nil
-}
-
 // Reason is why checks of a trap could not look.
 type Reason struct {
 	Trap   string `json:"trap"`
@@ -149,13 +137,21 @@ type Reason struct {
 // Reasons lists why checks of the traps that this hub knows could not look, those of the
 // most hosts first, and says how many there are. Hosts count, not subjects: of these one
 // host may name many.
-func (db *DB) Reasons(ctx context.Context, offset, limit int) (list []Reason, all int, err error) {
-	if err := db.row(ctx, "SELECT COUNT(*) FROM (SELECT trap, summary FROM findings WHERE rank = 0 AND known = 1 GROUP BY trap, summary) r").
+func (db *DB) Reasons(ctx context.Context, scope Scope, offset, limit int) (list []Reason, all int, err error) {
+	w := &where{}
+	w.and("rank = 0")
+	w.and("known = 1")
+	if !scope.All || !scope.summed() {
+		var hosts where
+		scope.hosts(&hosts, "hosts.")
+		w.and("host IN (SELECT id FROM hosts"+hosts.String()+")", hosts.args...)
+	}
+	if err := db.row(ctx, "SELECT COUNT(*) FROM (SELECT trap, summary FROM findings"+w.String()+" GROUP BY trap, summary) r", w.args...).
 		Scan(&all); err != nil {
 		return nil, 0, err
 	}
-	rows, err := db.query(ctx, "SELECT trap, summary, COUNT(DISTINCT host) AS n FROM findings WHERE rank = 0 AND known = 1 "+
-		"GROUP BY trap, summary ORDER BY n DESC, trap, summary LIMIT ? OFFSET ?", limit, offset)
+	rows, err := db.query(ctx, "SELECT trap, summary, COUNT(DISTINCT host) AS n FROM findings"+w.String()+
+		" GROUP BY trap, summary ORDER BY n DESC, trap, summary LIMIT ? OFFSET ?", append(w.args, limit, offset)...)
 	list, err = read(rows, err, func(row scanner) (r Reason, err error) {
 		err = row.Scan(&r.Trap, &r.Reason, &r.Count)
 		return r, err

@@ -24,8 +24,8 @@ func rankName(rank int) string {
 
 // HostQuery asks for hosts.
 type HostQuery struct {
-	Contains     string    // in the name
-	Group        *string   // nil: all
+	Contains     string // in the name
+	Scope        Scope
 	SilentBefore time.Time // only those that said nothing since; zero: all
 	Rank         int       // only those with findings of at least this severity
 	Twins        bool      // only those whose key two machines use
@@ -40,9 +40,7 @@ func (q *HostQuery) where() *where {
 	if q.Contains != "" {
 		w.and(`LOWER(name) LIKE ? ESCAPE '\'`, contains(q.Contains))
 	}
-	if q.Group != nil {
-		w.and("grp = ?", *q.Group)
-	}
+	q.Scope.hosts(w, "hosts.")
 	if !q.SilentBefore.IsZero() {
 		w.and("last_seen < ?", millis(q.SilentBefore))
 	}
@@ -80,7 +78,51 @@ func (db *DB) CountHosts(ctx context.Context, q HostQuery) (n int, err error) {
 	return n, err
 }
 
+// OldSums counts the findings of hosts that said nothing since a time: they are what
+// was so then.
+func (db *DB) OldSums(ctx context.Context, scope Scope, silentBefore time.Time) (s Sums, err error) {
+	q := HostQuery{Scope: scope, SilentBefore: silentBefore}
+	w := q.where()
+	err = db.row(ctx, "SELECT COUNT(*), COALESCE(SUM(critical), 0), COALESCE(SUM(warning), 0), COALESCE(SUM(notice), 0), "+
+		"COALESCE(SUM(unknown), 0), COALESCE(SUM(accepted), 0) FROM hosts"+w.String(), w.args...).
+		Scan(&s.Hosts, &s.Critical, &s.Warning, &s.Notice, &s.Unknown, &s.Accepted)
+	return s, err
+}
+
 // FailedHosts lists hosts whose last check gave no report.
-func (db *DB) FailedHosts(ctx context.Context, limit int) ([]*Host, error) {
-	return db.hosts(ctx, "SELECT "+hostColumns+" FROM hosts WHERE failed <> '' AND retired = 0 ORDER BY name, id LIMIT ?", limit)
+func (db *DB) FailedHosts(ctx context.Context, scope Scope, limit int) ([]*Host, error) {
+	w := &where{}
+	w.and("failed <> ''")
+	w.and("retired = 0")
+	scope.hosts(w, "hosts.")
+	return db.hosts(ctx, "SELECT "+hostColumns+" FROM hosts"+w.String()+" ORDER BY name, id LIMIT ?", append(w.args, limit)...)
+}
+
+// Agents are the agents of hosts that are not retired, by number.
+func (db *DB) Agents(ctx context.Context, scope Scope, limit int) ([]string, error) {
+	q := HostQuery{Scope: scope}
+	w := q.where()
+	rows, err := db.query(ctx, "SELECT agent FROM hosts"+w.String()+" ORDER BY id LIMIT ?", append(w.args, limit)...)
+	return read(rows, err, func(row scanner) (s string, err error) { return s, row.Scan(&s) })
+}
+
+// LabelCount is a label, and how many hosts have it.
+type LabelCount struct {
+	Label string `json:"label"` // NAME=VALUE
+	Hosts int    `json:"hosts"`
+}
+
+// Labels lists labels of hosts by name, and says on how many hosts they are.
+func (db *DB) Labels(ctx context.Context, scope Scope, limit int) ([]LabelCount, error) {
+	w := &where{}
+	w.and("h.retired = 0")
+	scope.hosts(w, "h.")
+	rows, err := db.query(ctx, "SELECT l.name, l.value, COUNT(*) FROM labels l JOIN hosts h ON h.id = l.host"+w.String()+
+		" GROUP BY l.name, l.value ORDER BY l.name, l.value LIMIT ?", append(w.args, limit)...)
+	return read(rows, err, func(row scanner) (l LabelCount, err error) {
+		var value string
+		err = row.Scan(&l.Label, &value, &l.Hosts)
+		l.Label += "=" + value
+		return l, err
+	})
 }

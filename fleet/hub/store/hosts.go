@@ -15,6 +15,8 @@ type Host struct {
 	ID           int64             `json:"id"`
 	Agent        string            `json:"agent"`
 	Name         string            `json:"name"`
+	OwnName      string            `json:"own_name"`         // what it calls itself
+	Pinned       bool              `json:"pinned,omitempty"` // an operator gave it its name
 	Group        string            `json:"group"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	OS           string            `json:"os,omitempty"`
@@ -54,7 +56,7 @@ type Counts struct {
 	NotApplicable int `json:"not_applicable"`
 }
 
-const hostColumns = `id, agent, name, grp, labels, os, kernel, arch, kind, boot, fettle, agent_version, joined, last_seen, last_check, every_ms, skew_ms,
+const hostColumns = `id, agent, name, own_name, pinned, grp, labels, os, kernel, arch, kind, boot, fettle, agent_version, joined, last_seen, last_check, every_ms, skew_ms,
 	waiting, dropped, refused, bad, bad_last, failed, folded, held, twin, retired, last_ask, critical, warning, notice, unknown, accepted, clear, not_applicable`
 
 // scanner is a row.
@@ -63,9 +65,10 @@ type scanner interface{ Scan(...any) error }
 func scanHost(r scanner) (*Host, error) {
 	h := &Host{}
 	var labels string
-	var joined, seen, checked, every, skew, held, twin, retired int64
+	var joined, seen, checked, every, skew, held, twin, retired, pinned int64
 	c := &h.Counts
-	if err := r.Scan(&h.ID, &h.Agent, &h.Name, &h.Group, &labels, &h.OS, &h.Kernel, &h.Arch, &h.Kind, &h.BootID, &h.Fettle,
+	if err := r.Scan(&h.ID, &h.Agent, &h.Name, &h.OwnName, &pinned, &h.Group, &labels, &h.OS, &h.Kernel, &h.Arch, &h.Kind, &h.BootID,
+		&h.Fettle,
 		&h.AgentVersion, &joined, &seen, &checked, &every, &skew,
 		&h.Waiting, &h.Dropped, &h.Refused, &h.Bad, &h.BadLast, &h.Failed, &h.Folded, &held, &twin, &retired, &h.LastAsk,
 		&c.Critical, &c.Warning, &c.Notice,
@@ -73,7 +76,7 @@ func scanHost(r scanner) (*Host, error) {
 		return nil, none(err)
 	}
 	h.Joined, h.Seen, h.Checked, h.Twin, h.Retired = moment(joined), moment(seen), moment(checked), moment(twin), moment(retired)
-	h.Held = moment(held)
+	h.Held, h.Pinned = moment(held), pinned != 0
 	h.Every, h.Skew = time.Duration(every)*time.Millisecond, time.Duration(skew)*time.Millisecond
 	return h, json.Unmarshal([]byte(labels), &h.Labels)
 }
@@ -168,9 +171,15 @@ func (db *DB) HostEvents(ctx context.Context, host, before int64, limit int) ([]
 	return all(rows, scanEvent)
 }
 
-// Pulse is a number that grows whenever agents' messages were taken.
-func (db *DB) Pulse(ctx context.Context) (n int64, err error) {
-	return n, db.row(ctx, "SELECT n FROM pulse WHERE one = 1").Scan(&n)
+// Pulse is a number that is another one whenever agents' messages of these hosts' groups
+// were taken.
+func (db *DB) Pulse(ctx context.Context, scope Scope) (n int64, err error) {
+	if scope.All {
+		return n, db.row(ctx, "SELECT n FROM pulse WHERE one = 1").Scan(&n)
+	}
+	w := &where{}
+	scope.groups(w, "grp")
+	return n, db.row(ctx, "SELECT COALESCE(SUM(pulse), 0) FROM totals"+w.String(), w.args...).Scan(&n)
 }
 
 // Bad counts messages that no agent of fettle's would send.
@@ -180,12 +189,11 @@ func (db *DB) Bad(ctx context.Context, agent string, n int, why string) error {
 }
 
 // HostsFrom are the hosts, not retired, whose names begin so, by name, from one on.
-func (db *DB) HostsFrom(ctx context.Context, name, from string, limit int) ([]*Host, error) {
-	return db.hosts(
-		ctx,
-		"SELECT "+hostColumns+" FROM hosts WHERE name >= ? AND name < ? AND retired = 0 ORDER BY name, id LIMIT ?",
-		max(name, from),
-		name+"\U0010ffff",
-		limit,
-	)
+func (db *DB) HostsFrom(ctx context.Context, scope Scope, name, from string, limit int) ([]*Host, error) {
+	w := &where{}
+	w.and("name >= ?", max(name, from))
+	w.and("name < ?", name+"\U0010ffff")
+	w.and("retired = 0")
+	scope.hosts(w, "hosts.")
+	return db.hosts(ctx, "SELECT "+hostColumns+" FROM hosts"+w.String()+" ORDER BY name, id LIMIT ?", append(w.args, limit)...)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fettle/fleet/hub/message"
+	"fettle/report/onhub"
 )
 
 // Item is a message that came from the agent whose credentials were used to
@@ -23,6 +24,8 @@ type Item struct {
 type Result struct {
 	Verdict Verdict
 	Seq     int64 // the last message of this instance that was taken
+	// Accepts is what is accepted on the host, where its agent has another list.
+	Accepts *onhub.List
 }
 
 // Verdict says whether a message was taken.
@@ -68,6 +71,8 @@ func (db *DB) Ingest(ctx context.Context, items []Item) ([]Result, error) {
 type batch struct {
 	*tx
 	tally tally
+	rules []Rule // read once
+	ruled bool
 }
 
 // hostRow is what ingestion needs of a host.
@@ -75,6 +80,7 @@ type hostRow struct {
 	id        int64
 	key       string
 	group     string
+	labels    string // JSON
 	instance  string
 	seq       int64
 	digest    string
@@ -90,9 +96,9 @@ type hostRow struct {
 func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 	m := it.Message
 	var h hostRow
-	err := b.scan(ctx, "SELECT id, nkey, grp, instance, seq, digest, last_check, retired, machine, last_seen, last_sent, "+
+	err := b.scan(ctx, "SELECT id, nkey, grp, labels, instance, seq, digest, last_check, retired, machine, last_seen, last_sent, "+
 		"twin, cost_day, cost_work, cost_rows, cost_bytes FROM hosts WHERE agent = ?", []any{m.Agent},
-		&h.id, &h.key, &h.group, &h.instance, &h.seq, &h.digest,
+		&h.id, &h.key, &h.group, &h.labels, &h.instance, &h.seq, &h.digest,
 		&h.lastCheck, &h.retired, &h.machine, &h.seen, &h.sent, &h.twin, &h.cost.day, &h.cost.work, &h.cost.rows, &h.cost.bytes)
 	switch {
 	case errors.Is(err, ErrNone) || err == nil && h.key != it.Key:
@@ -116,11 +122,11 @@ func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 		return Result{}, err
 	case m.Seq <= last && h.twin != 0 && m.Instance == h.instance: // the other one took its numbers
 		_, err := b.disputed(ctx, &h, it)
-		return Result{Again, last}, err
+		return Result{Verdict: Again, Seq: last}, err
 	case m.Seq <= last:
-		return Result{Again, last}, nil
+		return Result{Verdict: Again, Seq: last}, nil
 	case it.Prev > last:
-		return Result{Gap, last}, nil
+		return Result{Verdict: Gap, Seq: last}, nil
 	}
 	if m.Instance != h.instance {
 		if err := b.change(ctx, &h, it); err != nil {
@@ -132,15 +138,22 @@ func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 	}
 	if h.twin != 0 {
 		v, err := b.disputed(ctx, &h, it)
-		return Result{v, m.Seq}, err
+		return Result{Verdict: v, Seq: m.Seq}, err
 	}
 	v, err := b.content(ctx, &h, it)
-	return Result{v, m.Seq}, err
+	r := Result{Verdict: v, Seq: m.Seq}
+	if err == nil && m.Self != nil && m.Self.Accepts != "" {
+		r.Accepts, err = b.accepts(ctx, &h, m.Self.Accepts)
+	}
+	return r, err
 }
 
 // content takes what a message says.
 func (b *batch) content(ctx context.Context, h *hostRow, it *Item) (Verdict, error) {
 	m := it.Message
+	if err := b.fixed(ctx, h, m.Fixes); err != nil {
+		return 0, err
+	}
 	switch {
 	case m.Kind == message.Beat && m.Digest != "" && m.Digest != h.digest:
 		return NeedWhole, nil
@@ -181,7 +194,7 @@ func (b *batch) adopt(ctx context.Context, h *hostRow, it *Item) (bool, error) {
 	if err := b.addHost(ctx, j, "{}", now); err != nil {
 		return false, err
 	}
-	*h = hostRow{key: it.Key}
+	*h = hostRow{key: it.Key, labels: "{}"}
 	return true, b.scan(ctx, "SELECT id FROM hosts WHERE agent = ?", []any{m.Agent}, &h.id)
 }
 
@@ -278,8 +291,11 @@ func (b *batch) store(ctx context.Context, h *hostRow, m *message.Message, was, 
 	id := is.Meta.Identity
 	_, err = b.exec(
 		ctx,
-		`UPDATE hosts SET name = ?, os = ?, kernel = ?, arch = ?, kind = ?, boot = ?, fettle = ?, digest = ?, last_check = ?, failed = '', last_ask = ?,
+		`UPDATE hosts SET restarted = CASE WHEN boot <> '' AND boot <> ? THEN ? ELSE restarted END, name = CASE WHEN pinned > 0 THEN name ELSE ? END, own_name = ?, os = ?, kernel = ?, arch = ?, kind = ?, boot = ?, fettle = ?, digest = ?, last_check = ?, failed = '', last_ask = ?,
 		critical = ?, warning = ?, notice = ?, unknown = ?, accepted = ?, clear = ?, not_applicable = ? WHERE id = ?`,
+		id.BootID,
+		at,
+		is.Meta.Host,
 		is.Meta.Host,
 		is.Meta.Machine.Distribution,
 		id.Release,

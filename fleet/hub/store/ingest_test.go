@@ -14,6 +14,7 @@ import (
 	"fettle/fleet/hub/store/storetest"
 	"fettle/fleet/hub/synthetic"
 	"fettle/host"
+	"fettle/internal/means"
 	"fettle/report"
 )
 
@@ -253,6 +254,7 @@ func TestAdopted(t *testing.T) {
 // TestSumsAgree: whatever hosts report, the sums that pages read are those of
 // the findings.
 func TestSumsAgree(t *testing.T) {
+	means.Short(t, "takes seconds")
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := synthetic.Fleet{Seed: 7, Hosts: 30, PerHost: 8, Start: began}
 		var agents []*agent

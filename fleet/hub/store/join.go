@@ -116,8 +116,16 @@ func (db *DB) JoinByHostKey(ctx context.Context, j Joining) (string, error) {
 }
 
 func (t *tx) addHost(ctx context.Context, j Joining, labels string, now int64) error {
-	if _, err := t.exec(ctx, "INSERT INTO hosts (agent, nkey, name, grp, "+
-		"labels, joined, last_seen) VALUES (?, ?, ?, ?, ?, ?, ?)", j.Agent, j.Key, j.Host, j.Group, labels, now, now); err != nil {
+	var host int64
+	if err := t.scan(ctx, "INSERT INTO hosts (agent, nkey, name, own_name, grp, labels, joined, last_seen) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "+
+		"RETURNING id", []any{j.Agent, j.Key, j.Host, j.Host, j.Group, labels, now, now}, &host); err != nil {
+		return err
+	}
+	had := map[string]string{}
+	if err := json.Unmarshal([]byte(labels), &had); err != nil {
+		return err
+	}
+	if err := t.putLabels(ctx, host, had); err != nil {
 		return err
 	}
 	if err := addTotals(ctx, t, j.Group, sums{hosts: 1}); err != nil {
@@ -127,7 +135,11 @@ func (t *tx) addHost(ctx context.Context, j Joining, labels string, now int64) e
 }
 
 func (t *tx) addKey(ctx context.Context, agent string, j Joining, now int64) error {
-	_, err := t.exec(ctx, "INSERT INTO agents (nkey, agent, how, joined) VALUES (?, ?, ?, ?)", j.Key, agent, j.How, now)
+	if _, err := t.exec(ctx, "INSERT INTO agents (nkey, agent, how, joined) VALUES (?, ?, ?, ?)", j.Key, agent, j.How, now); err != nil {
+		return err
+	}
+	_, err := t.exec(ctx, auditInsert, auditRow(Audit{At: moment(now), Who: j.Host, From: "fettle-agent join", What: "join", On: agent,
+		Details: "by " + j.How})...)
 	return err
 }
 
@@ -144,9 +156,8 @@ func (t *tx) replaceKey(ctx context.Context, agent string, j Joining, now int64)
 			return err
 		}
 	}
-	if _, err := t.exec(ctx, "UPDATE hosts SET name = ?, nkey = ?, retired = 0, twin = 0, machine = '', digest = '' "+
-		"WHERE agent = ?", j.Host, j.Key,
-		agent); err != nil {
+	if _, err := t.exec(ctx, "UPDATE hosts SET name = CASE WHEN pinned > 0 THEN name ELSE ? END, own_name = ?, nkey = ?, retired = 0, "+
+		"twin = 0, machine = '', digest = '' WHERE agent = ?", j.Host, j.Host, j.Key, agent); err != nil {
 		return err
 	}
 	if _, err := t.exec(ctx, "DELETE FROM speakers WHERE host = (SELECT id FROM hosts WHERE agent = ?)", agent); err != nil {
@@ -187,7 +198,7 @@ func (db *DB) Forget(ctx context.Context, host int64) error {
 		if err := t.scan(ctx, "SELECT agent FROM hosts WHERE id = ?", []any{host}, &agent); err != nil {
 			return err
 		}
-		for _, table := range []string{"past", "acceptances", "changes"} {
+		for _, table := range []string{"past", "acceptances", "changes", "labels", "fixes"} {
 			if _, err := t.exec(ctx, "DELETE FROM "+table+" WHERE host = ?", host); err != nil {
 				return err
 			}

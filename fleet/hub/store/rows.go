@@ -31,6 +31,14 @@ func (w *where) String() string {
 	return " WHERE " + strings.Join(w.conditions, " AND ")
 }
 
+// tail is String, or nothing where the arguments belong to another part of the query.
+func (w *where) tail(own bool) string {
+	if !own {
+		return ""
+	}
+	return w.String()
+}
+
 // contains is a pattern of LIKE … ESCAPE '\' for what has s in it.
 func contains(s string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(strings.ToLower(s)) + "%"

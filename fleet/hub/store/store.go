@@ -102,6 +102,12 @@ func (db *DB) Close() error {
 // Ping tells whether the database answers.
 func (db *DB) Ping(ctx context.Context) error { return db.read.PingContext(ctx) }
 
+// Writable tells whether the database takes what is written: a full disk lets reads through.
+func (db *DB) Writable(ctx context.Context) error {
+	_, err := db.exec(ctx, "UPDATE pulse SET n = n WHERE one = 1")
+	return err
+}
+
 // bind writes the marks of a statement as the database wants them.
 func (db *DB) bind(q string) string {
 	if !db.pg {

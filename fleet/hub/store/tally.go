@@ -178,11 +178,13 @@ func (t *tally) flush(ctx context.Context, x *tx) error {
 	}
 	groups := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(t.groups)) {
-		if *t.groups[name] == (sums{}) {
-			continue
+		if *t.groups[name] != (sums{}) {
+			groups[name] = true
+			if err := addTotals(ctx, x, name, *t.groups[name]); err != nil {
+				return err
+			}
 		}
-		groups[name] = true
-		if err := addTotals(ctx, x, name, *t.groups[name]); err != nil {
+		if _, err := x.exec(ctx, "UPDATE totals SET pulse = pulse + 1 WHERE grp = ?", name); err != nil {
 			return err
 		}
 	}

@@ -9,12 +9,14 @@ import (
 	"fettle/fleet/hub/message"
 	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/store/storetest"
+	"fettle/internal/means"
 )
 
 // TestClonedAgent: where two machines use one key, the hub says so and believes neither:
 // what one of them sends hides nothing that the other found. An operator's token, and
 // nothing else, ends it.
 func TestClonedAgent(t *testing.T) {
+	means.Short(t, "takes seconds")
 	at := func(minutes int) time.Time { return began.Add(time.Duration(minutes) * time.Minute) }
 	clean := func() message.State { return state(clear("a"), found("b", "y", trap.Notice)) }
 	for name, speak := range map[string]func(t *testing.T, db *store.DB, real, thief *agent){
@@ -73,7 +75,7 @@ func TestClonedAgent(t *testing.T) {
 					t.Errorf("one of the two is believed: %s, was %s, %v", subjects(list), before, err)
 				}
 				agree(t, db)
-				if l, err := db.Hosts(t.Context(), store.HostQuery{Twins: true, Limit: 5}); err != nil || len(l) != 1 {
+				if l, err := db.Hosts(t.Context(), store.HostQuery{Scope: store.Everything, Twins: true, Limit: 5}); err != nil || len(l) != 1 {
 					t.Errorf("hosts of which two machines use the key: %d, %v", len(l), err)
 				}
 				// The operator shuts both out, and gives a token to one.
@@ -114,6 +116,7 @@ func subjects(list []store.Finding) string {
 // TestRestartsAreNoTwins: an agent that starts anew, and sends what it kept from before,
 // is one machine.
 func TestRestartsAreNoTwins(t *testing.T) {
+	means.Short(t, "takes seconds")
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		a := join(t, db, "h1", "web")
 		old := a.whole(state(found("a", "x", trap.Critical)))

@@ -9,17 +9,18 @@ import (
 func (db *DB) User(ctx context.Context, name string) (User, error) {
 	u := User{Name: name}
 	var created int64
-	err := none(db.row(ctx, "SELECT role, password, created FROM users WHERE name = ?", name).Scan(&u.Role, &u.Password, &created))
+	err := none(db.row(ctx, "SELECT role, sees, password, created FROM users WHERE name = ?", name).
+		Scan(&u.Role, &u.Sees, &u.Password, &created))
 	u.Created = moment(created)
 	return u, err
 }
 
 // Users lists them by name.
 func (db *DB) Users(ctx context.Context) ([]User, error) {
-	rows, err := db.query(ctx, "SELECT name, role, password, created FROM users ORDER BY name")
+	rows, err := db.query(ctx, "SELECT name, role, sees, password, created FROM users ORDER BY name")
 	return read(rows, err, func(row scanner) (u User, err error) {
 		var created int64
-		err = row.Scan(&u.Name, &u.Role, &u.Password, &created)
+		err = row.Scan(&u.Name, &u.Role, &u.Sees, &u.Password, &created)
 		u.Created = moment(created)
 		return u, err
 	})
@@ -28,8 +29,9 @@ func (db *DB) Users(ctx context.Context) ([]User, error) {
 // PutUser adds a user or changes one, whose sessions and tokens then end.
 func (db *DB) PutUser(ctx context.Context, u User) error {
 	return db.within(ctx, func(t *tx) error {
-		if _, err := t.exec(ctx, `INSERT INTO users (name, role, password, created) VALUES (?, ?, ?, ?)
-			ON CONFLICT (name) DO UPDATE SET role = excluded.role, password = excluded.password`, u.Name, string(u.Role), u.Password,
+		if _, err := t.exec(ctx, `INSERT INTO users (name, role, sees, password, created) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (name) DO UPDATE SET role = excluded.role, sees = excluded.sees, password = excluded.password`, u.Name, string(u.Role),
+			string(u.Sees), u.Password,
 			millis(u.Created)); err != nil {
 			return err
 		}
@@ -66,9 +68,10 @@ func (db *DB) EndSessions(ctx context.Context, name string, tokens bool) (int64,
 	return db.exec(ctx, "DELETE FROM sessions WHERE name = ? AND how <> 'token'", name)
 }
 
-// ConfirmSession notes a role that was looked up anew.
-func (db *DB) ConfirmSession(ctx context.Context, hash string, role Role, at time.Time) error {
-	_, err := db.exec(ctx, "UPDATE sessions SET role = ?, confirmed = ?, seen = ? WHERE hash = ?", string(role), millis(at), millis(at), hash)
+// ConfirmSession notes a role that was looked up again.
+func (db *DB) ConfirmSession(ctx context.Context, hash string, role Role, sees Rights, at time.Time) error {
+	_, err := db.exec(ctx, "UPDATE sessions SET role = ?, sees = ?, confirmed = ?, seen = ? WHERE hash = ?", string(role), string(sees),
+		millis(at), millis(at), hash)
 	return err
 }
 
@@ -79,11 +82,11 @@ func (db *DB) Session(ctx context.Context, hash string) (Session, error) {
 	return s, none(err)
 }
 
-const sessionColumns = "hash, name, role, how, created, seen, expires, note, confirmed"
+const sessionColumns = "hash, name, role, sees, how, created, seen, expires, note, confirmed"
 
 func sessionFrom(row scanner) (s Session, err error) {
 	var created, seen, expires, confirmed int64
-	err = row.Scan(&s.Hash, &s.User, &s.Role, &s.How, &created, &seen, &expires, &s.Note, &confirmed)
+	err = row.Scan(&s.Hash, &s.User, &s.Role, &s.Sees, &s.How, &created, &seen, &expires, &s.Note, &confirmed)
 	s.Created, s.Seen, s.Expires, s.Confirmed = moment(created), moment(seen), moment(expires), moment(confirmed)
 	return s, err
 }
@@ -106,8 +109,9 @@ func (db *DB) PutSession(ctx context.Context, s Session) error {
 		if _, err := t.exec(ctx, "DELETE FROM sessions WHERE expires < ?", millis(db.now())); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, "INSERT INTO sessions ("+sessionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			s.Hash, s.User, string(s.Role), s.How, millis(s.Created), millis(s.Seen), millis(s.Expires), s.Note, millis(s.Confirmed)); err != nil {
+		if _, err := t.exec(ctx, "INSERT INTO sessions ("+sessionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			s.Hash, s.User, string(s.Role), string(s.Sees), s.How, millis(s.Created), millis(s.Seen), millis(s.Expires), s.Note,
+			millis(s.Confirmed)); err != nil {
 			return err
 		}
 		if s.How == "token" {

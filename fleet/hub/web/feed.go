@@ -43,7 +43,7 @@ func (s *site) feed(w http.ResponseWriter, r *http.Request) {
 	q, err := ask[api.ChangesQuery](r)
 	var list api.Changes
 	if err == nil {
-		list, err = s.api.Changes(r.Context(), q)
+		list, err = s.api.Changes(acting(r), q)
 	}
 	if err != nil {
 		status, said := api.Problem(err)

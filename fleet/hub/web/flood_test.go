@@ -87,7 +87,7 @@ func besideAFlood(t *testing.T, where string) {
 				return err
 			}
 			defer other.Close()
-			_, err = other.HostsFrom(t.Context(), "", "", 1000)
+			_, err = other.HostsFrom(t.Context(), store.Everything, "", "", 1000)
 			return err
 		})
 	}

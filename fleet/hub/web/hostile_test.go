@@ -152,7 +152,7 @@ func TestHostileFindings(t *testing.T) { storetest.Each(t, hostileFindings) }
 func hostileFindings(t *testing.T, db *store.DB) {
 	w := hostile(t, db)
 	w.login("ann")
-	hosts, err := w.db.Hosts(t.Context(), store.HostQuery{Limit: 100})
+	hosts, err := w.db.Hosts(t.Context(), store.HostQuery{Scope: store.Everything, Limit: 100})
 	if err != nil || len(hosts) != len(evil) {
 		t.Fatal(len(hosts), err)
 	}

@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
+
+	"fettle/fleet/hub/store"
+	"fettle/fleet/hub/web/login"
 )
 
-// pulse is the number of the last change of the database.
+// pulse is the number of the last change of some hosts in the database.
 type pulse interface {
-	Pulse(ctx context.Context) (int64, error)
+	Pulse(ctx context.Context, scope store.Scope) (int64, error)
 }
 
 // announcer tells browsers that something was stored, by server-sent events.
@@ -22,8 +27,8 @@ type announcer struct {
 	db  pulse
 
 	mu        sync.Mutex
-	listeners map[chan int64]bool
-	last      int64
+	listeners map[chan int64]store.Rights
+	last      map[store.Rights]int64 // of those who listen: nobody hears of hosts that he does not see
 	running   bool
 }
 
@@ -35,17 +40,17 @@ const (
 )
 
 func newAnnouncer(ctx context.Context, db pulse) *announcer {
-	return &announcer{ctx: ctx, db: db, listeners: map[chan int64]bool{}}
+	return &announcer{ctx: ctx, db: db, listeners: map[chan int64]store.Rights{}, last: map[store.Rights]int64{}}
 }
 
-func (a *announcer) listen() chan int64 {
+func (a *announcer) listen(sees store.Rights) chan int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.listeners) >= mostTabs {
 		return nil
 	}
 	c := make(chan int64, 1)
-	a.listeners[c] = true
+	a.listeners[c] = sees
 	if !a.running {
 		a.running = true
 		go a.poll()
@@ -63,34 +68,24 @@ func (a *announcer) leave(c chan int64) {
 func (a *announcer) poll() {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	first := true
 	for {
-		n, err := a.db.Pulse(a.ctx)
-		if err != nil && a.ctx.Err() == nil {
-			slog.Warn("live page", "err", err)
+		now := map[store.Rights]int64{}
+		for _, sees := range a.rights() {
+			n, err := a.db.Pulse(a.ctx, sees.Scope(nil, nil))
+			if err == nil {
+				now[sees] = n
+			} else if a.ctx.Err() == nil {
+				slog.Warn("live page", "err", err)
+			}
 		}
 		a.mu.Lock()
 		if len(a.listeners) == 0 || a.ctx.Err() != nil {
 			a.running = false
+			clear(a.last)
 			a.mu.Unlock()
 			return
 		}
-		if err == nil && n != a.last {
-			a.last = n
-			for c := range a.listeners {
-				select {
-				case c <- n:
-				default: // it has one waiting
-				}
-				if first {
-					select { // what was stored before somebody listened is on the page
-					case <-c:
-					default:
-					}
-				}
-			}
-		}
-		first = false
+		a.announce(now)
 		a.mu.Unlock()
 		select {
 		case <-tick.C:
@@ -99,10 +94,42 @@ func (a *announcer) poll() {
 	}
 }
 
+// rights are those of all who listen, each once.
+func (a *announcer) rights() []store.Rights {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	seen := map[store.Rights]bool{}
+	for _, r := range a.listeners {
+		seen[r] = true
+	}
+	return slices.Collect(maps.Keys(seen))
+}
+
+// announce tells those whose number is another one than before; what was stored before
+// somebody listened is on the page.
+func (a *announcer) announce(now map[store.Rights]int64) {
+	for sees, n := range now {
+		was, had := a.last[sees]
+		a.last[sees] = n
+		if !had || was == n {
+			continue
+		}
+		for c, of := range a.listeners {
+			if of != sees {
+				continue
+			}
+			select {
+			case c <- n:
+			default: // it has one waiting
+			}
+		}
+	}
+}
+
 // serve is GET /live. It ends after a while, and browsers come back: a session
 // that ended meanwhile is noticed then.
 func (a *announcer) serve(w http.ResponseWriter, r *http.Request) {
-	c := a.listen()
+	c := a.listen(login.Who(r.Context()).Sees)
 	if c == nil {
 		http.Error(w, "too many pages listen", http.StatusServiceUnavailable)
 		return

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"fettle/fleet/hub/api"
+	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/web/login"
 	"fettle/internal/ui"
 	"fettle/internal/units"
@@ -176,10 +177,28 @@ func (s *site) words() template.FuncMap {
 		"clip":  func(n int, s string) string { return clip(s, n) },
 		"prose": func(s string) template.HTML { return template.HTML(ui.MarkdownHTML(s, 3)) }, // which escapes
 
+		// known tells whether this hub knows a trap.
+		"known": func(id string) bool { return s.api.Title(id) != "" },
+		// table is a list of hosts, with boxes to choose some.
+		"table": func(list []*store.Host, pick bool) map[string]any { return map[string]any{"List": list, "Pick": pick} },
+		"dict": func(pairs ...string) map[string]string {
+			m := map[string]string{}
+			for i := 0; i+1 < len(pairs); i += 2 {
+				m[pairs[i]] = pairs[i+1]
+			}
+			return m
+		},
 		"kind":  kindWord,
 		"said":  api.Said,
 		"worst": api.Worst,
 		"query": queryOf,
+		// and_ adds a query to one that is there.
+		"and_": func(q template.URL) template.URL {
+			if q == "" {
+				return ""
+			}
+			return "&" + q
+		},
 		// A browser changes line ends that it sends back, and plain writes other
 		// characters out.
 		"encoded": url.QueryEscape,

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"fettle/fleet/hub/api"
 	"fettle/fleet/hub/store"
@@ -40,6 +41,12 @@ func answer[Q, R any](a *asking, f func(context.Context, Q) (R, error), q Q) (r 
 	return r
 }
 
+// groups and labels are what filters offer.
+func (s *site) groups(a *asking) []store.Group { return answer(a, s.api.Groups, api.Nothing{}) }
+func (s *site) labels(a *asking) []store.LabelCount {
+	return answer(a, s.api.Labels, api.Nothing{}).Labels
+}
+
 var fleetFeed = link{"Changes", "/feed/changes.atom"}
 
 func (s *site) fleet(r *http.Request) (*page, error) {
@@ -50,14 +57,14 @@ func (s *site) fleet(r *http.Request) (*page, error) {
 	if q.Limit == 0 {
 		q.Limit = 15
 	}
-	a := asking{ctx: r.Context()}
-	fleet := answer(&a, s.api.Fleet, api.Nothing{})
+	a := asking{ctx: acting(r)}
+	fleet := answer(&a, s.api.Fleet, api.FleetQuery{Group: q.Group, Label: q.Label})
 	p := &page{Title: "Fleet", Here: "/", template: "fleet", Curves: true, Feeds: []link{fleetFeed}, Data: map[string]any{
-		"Fleet": fleet, "Groups": fleet.Groups, "Q": q,
+		"Fleet": fleet, "Q": q, "Groups": s.groups(&a), "Labels": s.labels(&a),
 		"Matrix":  answer(&a, s.api.Matrix, q),
-		"News":    answer(&a, s.api.Changes, api.ChangesQuery{Since: "24h", Limit: 12, Group: q.Group, Severity: q.Severity}),
-		"Unknown": answer(&a, s.api.Coverage, api.CoverageQuery{Limit: 6}),
-		"Days":    answer(&a, s.api.Curves, api.CurvesQuery{Days: 14, Group: q.Group}).Days,
+		"News":    answer(&a, s.api.Changes, api.ChangesQuery{Since: "24h", Limit: 12, Group: q.Group, Label: q.Label, Severity: q.Severity}),
+		"Unknown": answer(&a, s.api.Coverage, api.CoverageQuery{Limit: 6, Group: q.Group, Label: q.Label}),
+		"Days":    answer(&a, s.api.Curves, api.CurvesQuery{Days: 14, Group: q.Group, Label: q.Label}).Days,
 	}}
 	return p, a.err
 }
@@ -70,10 +77,10 @@ func (s *site) traps(r *http.Request) (*page, error) {
 	if q.Limit == 0 {
 		q.Limit = 500
 	}
-	a := asking{ctx: r.Context()}
+	a := asking{ctx: acting(r)}
 	m := answer(&a, s.api.Matrix, q)
 	p := &page{Title: "Traps", Here: "/traps", template: "traps", Data: map[string]any{
-		"Matrix": m, "Pages": pagesOf(r, q.Offset, q.Limit, len(m.Rows), m.Count), "Groups": answer(&a, s.api.Groups, api.Nothing{}), "Q": q,
+		"Matrix": m, "Pages": pagesOf(r, q.Offset, q.Limit, len(m.Rows), m.Count), "Groups": s.groups(&a), "Labels": s.labels(&a), "Q": q,
 	}}
 	return p, a.err
 }
@@ -83,7 +90,7 @@ func (s *site) changes(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := asking{ctx: r.Context()}
+	a := asking{ctx: acting(r)}
 	list := answer(&a, s.api.Changes, q)
 	feed := fleetFeed
 	if f := without(r.URL.Query(), "before", "after", "limit", "since").Encode(); f != "" {
@@ -91,7 +98,7 @@ func (s *site) changes(r *http.Request) (*page, error) {
 	}
 	p := &page{Title: "Changes", Here: "/changes", template: "changelist", Feeds: []link{feed}, Data: map[string]any{
 		"List": list.Changes, "Pages": along(r, list.Prev, list.Next, list.Count, store.CountedChanges), "Q": q,
-		"Groups": answer(&a, s.api.Groups, api.Nothing{}),
+		"Groups": s.groups(&a), "Labels": s.labels(&a),
 		"Kinds":  []string{"new", "resolved", "returned", "changed", "seen", "unseen"},
 		"Export": template.URL(without(r.URL.Query(), "before", "after", "limit").Encode()), // which escapes
 	}}
@@ -115,9 +122,18 @@ func (s *site) trap(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := asking{ctx: r.Context()}
-	t := answer(&a, s.api.Trap, api.TrapQuery{ID: q.ID})
+	a := asking{ctx: acting(r)}
+	t := answer(&a, s.api.Trap, api.TrapQuery{ID: q.ID, Group: q.Group, Label: q.Label})
 	found := answer(&a, s.api.Found, q)
+	var plan api.FixPlan
+	if t.Known {
+		fix := api.FixQuery{ID: q.ID, Group: q.Group, Label: q.Label}
+		if q.Severity != "unknown" {
+			fix.Severity = q.Severity
+		}
+		plan = answer(&a, s.api.Fix, fix)
+	}
+	fixes := answer(&a, s.api.Fixes, api.FixesQuery{Trap: q.ID, Group: q.Group, Label: q.Label, Limit: 10})
 	p := &page{
 		Title:    t.ID,
 		Here:     "/traps",
@@ -125,7 +141,9 @@ func (s *site) trap(r *http.Request) (*page, error) {
 		Curves:   true,
 		Feeds:    []link{{"Changes of " + t.ID, "/feed/changes.atom?trap=" + url.QueryEscape(t.ID)}},
 		Data: map[string]any{
-			"Trap": t, "Found": found, "Q": q, "Pages": pagesOf(r, q.Offset, 50, len(found.Found), found.Count),
+			"Trap": t, "Found": found, "Plan": plan, "Fixes": fixes, "Q": q, "Groups": s.groups(&a), "Labels": s.labels(&a), "Pages": pagesOf(r,
+				q.Offset, 50, len(found.Found),
+				found.Count),
 		},
 	}
 	return p, a.err
@@ -136,10 +154,10 @@ func (s *site) hosts(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := asking{ctx: r.Context()}
+	a := asking{ctx: acting(r)}
 	list := answer(&a, s.api.Hosts, q)
 	p := &page{Title: "Hosts", Here: "/hosts", template: "hosts", Data: map[string]any{
-		"List": list, "Pages": pagesOf(r, q.Offset, 50, len(list.Hosts), list.Count), "Q": q, "Groups": answer(&a, s.api.Groups, api.Nothing{}),
+		"List": list, "Pages": pagesOf(r, q.Offset, 50, len(list.Hosts), list.Count), "Q": q, "Groups": s.groups(&a), "Labels": s.labels(&a),
 		"Export": template.URL(without(r.URL.Query(), "offset", "limit").Encode()), // which escapes
 	}}
 	return p, a.err
@@ -150,12 +168,17 @@ func (s *site) host(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.api.Host(r.Context(), q)
+	h, err := s.api.Host(acting(r), q)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := s.api.Groups(acting(r), api.Nothing{})
 	if err != nil {
 		return nil, err
 	}
 	return &page{Title: h.Host.Name, Here: "/hosts", template: "host", Data: map[string]any{"Host": h, "MayAsk": s.cfg.Asker != nil,
-		"Pages": pagesOf(r, q.Offset, api.FindingsShown, len(h.Findings)+len(h.Unknown), h.Count)}}, nil
+		"Groups": groups,
+		"Pages":  pagesOf(r, q.Offset, api.FindingsShown, len(h.Findings)+len(h.Unknown), h.Count)}}, nil
 }
 
 func (s *site) coverage(r *http.Request) (*page, error) {
@@ -166,11 +189,12 @@ func (s *site) coverage(r *http.Request) (*page, error) {
 	if q.Limit == 0 {
 		q.Limit = 150
 	}
-	a := asking{ctx: r.Context()}
+	a := asking{ctx: acting(r)}
 	c := answer(&a, s.api.Coverage, q)
 	p := &page{Title: "Unknowns", Here: "/coverage", template: "coverage", Data: map[string]any{
 		"Coverage": c, "Pages": pagesOf(r, q.Offset, q.Limit, len(c.Reasons), c.Count),
-		"Quiet": answer(&a, s.api.Hosts, api.HostsQuery{Silent: true, Order: "seen", Limit: 50}),
+		"Quiet": answer(&a, s.api.Hosts, api.HostsQuery{Silent: true, Order: "seen", Limit: 50, Group: q.Group, Label: q.Label}),
+		"Q":     q, "Groups": s.groups(&a), "Labels": s.labels(&a),
 	}}
 	return p, a.err
 }
@@ -187,7 +211,7 @@ func (s *site) compare(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.api.Compare(r.Context(), q)
+	c, err := s.api.Compare(acting(r), q)
 	if err != nil {
 		if status, said := api.Problem(err); status < http.StatusInternalServerError {
 			p.Error = said
@@ -210,7 +234,7 @@ func (s *site) search(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	hits, err := s.api.Search(r.Context(), q)
+	hits, err := s.api.Search(acting(r), q)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +257,7 @@ func (s *site) paste(r *http.Request) (*page, error) {
 		_, p.Error = api.Problem(err)
 		return p, nil
 	}
-	v, err := s.api.Why(r.Context(), q)
+	v, err := s.api.Why(acting(r), q)
 	if err != nil {
 		return nil, err
 	}
@@ -246,12 +270,14 @@ func (s *site) accepted(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.api.Accepted(r.Context(), q)
-	if err != nil {
-		return nil, err
-	}
+	a := asking{ctx: acting(r)}
+	l := answer(&a, s.api.Accepted, q)
+	own := answer(&a, s.api.OwnAccepted, api.AcceptedQuery{Group: q.Group, Label: q.Label, Limit: 200})
+	rules := answer(&a, s.api.Rules, api.Nothing{})
 	return &page{Title: "Accepted", template: "accepted", Data: map[string]any{
-		"List": l.Accepted, "Pages": pagesOf(r, q.Offset, 50, len(l.Accepted), l.Count)}}, nil
+		"List": l.Accepted, "Pages": pagesOf(r, q.Offset, 50, len(l.Accepted), l.Count), "Own": own, "Rules": rules.Rules, "Q": q,
+		"Groups": s.groups(&a), "Labels": s.labels(&a), "Trap": r.URL.Query().Get("trap"),
+	}}, a.err
 }
 
 func (s *site) audit(r *http.Request) (*page, error) {
@@ -259,7 +285,7 @@ func (s *site) audit(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.api.Audit(r.Context(), q)
+	l, err := s.api.Audit(acting(r), q)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +298,7 @@ func (s *site) foreign(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.api.Foreign(r.Context(), q)
+	f, err := s.api.Foreign(acting(r), q)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +311,7 @@ func (s *site) attempts(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.api.Attempts(r.Context(), q)
+	l, err := s.api.Attempts(acting(r), q)
 	if err != nil {
 		return nil, err
 	}
@@ -297,10 +323,11 @@ func (s *site) apiPage(*http.Request) (*page, error) {
 	return &page{Title: "API", template: "api", Data: api.Operations()}, nil
 }
 
-// acting is the context of a request whose acts are recorded as its visitor's.
+// acting is the context of a request: what is asked is answered as its visitor may see it,
+// and acts are recorded as the visitor's.
 func acting(r *http.Request) context.Context {
 	v := login.Who(r.Context())
-	return api.As(r.Context(), api.Who{Name: v.Name, From: v.From})
+	return api.As(r.Context(), api.Who{Name: v.Name, From: v.From, Sees: v.Sees})
 }
 
 // act does what a form with these fields asks for, and then leads back to a page that says so.
@@ -334,9 +361,38 @@ func afterUnaccept(q api.UnacceptQuery) (next, said string) {
 
 func afterAsk(q api.AskQuery) (next, said string) {
 	if q.Host == "" {
-		return "/", "All hosts were asked to check now."
+		said = "All hosts were asked to check now."
+		if q.Group != "" || q.Label != "" {
+			said = "The hosts were asked to check now."
+		}
+		return "/?" + string(queryOf("group", q.Group, "label", q.Label)), said
 	}
 	return hostPage(q.Host), "The host was asked to check now."
+}
+
+func afterRule(q api.RuleQuery) (next, said string) { return "/accepted", "Accepted: " + q.Trap }
+
+func afterRemoveRule(api.RemoveRuleQuery) (next, said string) {
+	return "/accepted", "The acceptance was removed."
+}
+
+// setHosts puts the hosts that a form names in order.
+func (s *site) setHosts(w http.ResponseWriter, r *http.Request) {
+	given := fields(r, "group", "name", "own_name", "label", "remove")
+	given.Set("hosts", strings.Join(r.PostForm["host"], ","))
+	q, err := api.Read[api.SetQuery](given)
+	if err == nil {
+		_, err = s.api.SetHosts(acting(r), q)
+	}
+	if err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	said := "1 host was set."
+	if n := len(r.PostForm["host"]); n > 1 {
+		said = itoa(int64(n)) + " hosts were set."
+	}
+	s.done(w, r, login.Local(r.PostForm.Get("next")), said)
 }
 
 func hostPage(id string) string { return "/host/" + url.PathEscape(id) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"net/url"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 
 	"fettle/fleet/hub/web/login"
+	"fettle/internal/files"
 	"fettle/internal/yamlfile"
 )
 
@@ -50,6 +52,19 @@ type proxyLogin struct {
 	Header    string   `yaml:"header"`
 	Groups    string   `yaml:"groups_header"`
 	Operators []string `yaml:"operators"`
+	Sees      sees     `yaml:"sees"`
+}
+
+// sees are the groups of hosts that members of a provider's group see.
+type sees map[string][]string
+
+func (s sees) valid(what string) error {
+	for _, member := range slices.Sorted(maps.Keys(s)) {
+		if len(s[member]) == 0 {
+			return fmt.Errorf("%s: sees: %s: expected a list of groups of hosts; \"*\" is all", what, member)
+		}
+	}
+	return nil
 }
 
 type oidcLogin struct {
@@ -61,6 +76,7 @@ type oidcLogin struct {
 	Groups     string   `yaml:"groups_claim"`
 	Readers    []string `yaml:"readers"`
 	Operators  []string `yaml:"operators"`
+	Sees       sees     `yaml:"sees"`
 }
 
 type netipSetting struct{ forwarders, proxy []netip.Prefix }
@@ -84,6 +100,15 @@ func ReadSettings(file string) (*Settings, error) {
 	}
 	if err := s.valid(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	secrets := []*string{&s.TLS.Cert, &s.TLS.Key}
+	if s.OIDC != nil {
+		secrets = append(secrets, &s.OIDC.SecretFile)
+	}
+	for _, name := range secrets {
+		if *name, err = files.Credential(*name); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	return s, nil
 }
@@ -111,8 +136,14 @@ func (s *Settings) valid() (err error) {
 		if s.from.proxy, err = prefixes("proxy: from", p.From); err != nil {
 			return err
 		}
+		if err := p.Sees.valid("proxy"); err != nil {
+			return err
+		}
 	}
 	if o := s.OIDC; o != nil {
+		if err := o.Sees.valid("oidc"); err != nil {
+			return err
+		}
 		switch {
 		case o.Issuer == "" || o.ClientID == "":
 			return errors.New("oidc: needs issuer and client_id")
@@ -151,7 +182,7 @@ func (s *Settings) Login() (login.Config, error) {
 		NoPasswords: s.Passwords != nil && !*s.Passwords,
 	}
 	if p := s.Proxy; p != nil {
-		c.Proxy = &login.Proxy{From: s.from.proxy, Header: p.Header, Groups: p.Groups, Operators: p.Operators}
+		c.Proxy = &login.Proxy{From: s.from.proxy, Header: p.Header, Groups: p.Groups, Operators: p.Operators, Sees: p.Sees}
 	}
 	if o := s.OIDC; o != nil {
 		secret := ""
@@ -179,6 +210,7 @@ func (s *Settings) Login() (login.Config, error) {
 			Groups:    o.Groups,
 			Readers:   o.Readers,
 			Operators: o.Operators,
+			Sees:      o.Sees,
 		}
 	}
 	return c, nil

@@ -30,6 +30,10 @@ type Config struct {
 	// SilentAfter is how long a host may say nothing.
 	SilentAfter time.Duration
 	Now         func() time.Time // nil: time.Now
+	// Storing tells why agents' messages cannot be kept; nil where they can, or where nobody knows.
+	Storing func() error
+	// Queue is how many messages wait to be stored; nil: nobody knows.
+	Queue func(context.Context) (int64, error)
 }
 
 type site struct {
@@ -38,6 +42,7 @@ type site struct {
 	pages  *template.Template
 	assets map[string]asset
 	live   *announcer
+	health health
 }
 
 // New makes the handler of the page and of the API. It works until ctx ends.
@@ -66,33 +71,50 @@ func New(ctx context.Context, cfg Config) (http.Handler, error) {
 	return g.Wrap(s.routes()), nil
 }
 
+// routes are all paths of the page; the API's are its own.
 func (s *site) routes() http.Handler {
 	mux := http.NewServeMux()
+	for path, h := range s.handlers() {
+		mux.Handle(path, h)
+	}
+	return mux
+}
+
+func (s *site) handlers() map[string]http.Handler {
+	out := map[string]http.Handler{}
 	for path, page := range map[string]func(*http.Request) (*page, error){
 		"GET /{$}": s.fleet, "GET /changes": s.changes, "GET /traps": s.traps, "GET /foreign": s.foreign, "GET /trap/{id}": s.trap,
 		"GET /hosts": s.hosts, "GET /host/{id}": s.host, "GET /coverage": s.coverage, "GET /compare": s.compare,
 		"GET /search": s.search, "GET /paste": s.paste, "POST /paste": s.paste, "GET /accepted": s.accepted, "GET /api/{$}": s.apiPage,
+		"/": func(*http.Request) (*page, error) { return nil, store.ErrNone },
 	} {
-		mux.HandleFunc(path, s.show(page))
+		out[path] = s.show(page)
 	}
-	mux.HandleFunc("GET /audit", s.operators(s.show(s.audit)))
-	mux.HandleFunc("GET /attempts", s.operators(s.show(s.attempts)))
-	mux.HandleFunc("POST /accept", s.operators(act(s, s.api.Accept, afterAccept, "host", "trap", "subject", "reason", "until")))
-	mux.HandleFunc("POST /unaccept", s.operators(act(s, s.api.Unaccept, afterUnaccept, "host", "trap", "subject")))
-	mux.HandleFunc("POST /ask", s.operators(act(s, s.api.Ask, afterAsk, "host")))
-	mux.HandleFunc("POST "+attachPath, s.operators(s.attach))
-	mux.HandleFunc("POST /detach", s.operators(s.detach))
-	mux.HandleFunc("POST /theme", s.theme)
-	mux.HandleFunc("GET /feed/changes.atom", s.feed)
-	mux.HandleFunc("GET /live", s.live.serve)
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /assets/{name}", s.asset)
-	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, s.assets["icon.svg"].href, http.StatusFound)
-	})
-	mux.Handle("/api/", s.programs())
-	mux.HandleFunc("/", s.show(func(*http.Request) (*page, error) { return nil, store.ErrNone }))
-	return mux
+	for path, act := range map[string]http.HandlerFunc{
+		"GET /audit":         s.show(s.audit),
+		"GET /attempts":      s.show(s.attempts),
+		"POST /accept":       act(s, s.api.Accept, afterAccept, "host", "trap", "subject", "reason", "until"),
+		"POST /unaccept":     act(s, s.api.Unaccept, afterUnaccept, "host", "trap", "subject"),
+		"POST /rule":         act(s, s.api.AcceptRule, afterRule, "trap", "group", "label", "severity", "reason", "until"),
+		"POST /unrule":       act(s, s.api.RemoveRule, afterRemoveRule, "id"),
+		"POST /set":          s.setHosts,
+		"POST /ask":          act(s, s.api.Ask, afterAsk, "host", "group", "label"),
+		"POST " + attachPath: s.attach,
+		"POST /detach":       s.detach,
+	} {
+		out[path] = s.operators(act)
+	}
+	for path, h := range map[string]http.HandlerFunc{
+		"POST /theme": s.theme, "GET /feed/changes.atom": s.feed, "GET /live": s.live.serve, "GET /healthz": s.healthz, "GET /metrics": s.metrics,
+		"GET /assets/{name}": s.asset,
+		"GET /favicon.ico": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, s.assets["icon.svg"].href, http.StatusFound)
+		},
+	} {
+		out[path] = h
+	}
+	out["/api/"] = s.programs()
+	return out
 }
 
 // operators keeps readers from what changes something.
@@ -113,12 +135,10 @@ func (s *site) operators(next http.HandlerFunc) http.HandlerFunc {
 
 // healthz tells a load balancer whether this hub can answer.
 func (s *site) healthz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-	defer cancel()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if _, err := s.cfg.DB.Pulse(ctx); err != nil {
+	if why := s.health.of(r.Context(), &s.cfg); why != "" {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintln(w, "the database does not answer")
+		fmt.Fprintln(w, why)
 		return
 	}
 	fmt.Fprintln(w, "ok")

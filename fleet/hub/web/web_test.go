@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"fettle/fleet/hub/api"
 	"fettle/fleet/hub/store"
@@ -41,10 +45,10 @@ type asked struct {
 	hosts []string
 }
 
-func (a *asked) Ask(_ context.Context, host string) error {
+func (a *asked) Ask(_ context.Context, agents []string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.hosts = append(a.hosts, host)
+	a.hosts = append(a.hosts, strings.Join(agents, ","))
 	return nil
 }
 
@@ -64,7 +68,7 @@ func over(t testing.TB, db *store.DB, now time.Time) *world {
 		t.Fatal(err)
 	}
 	for name, role := range map[string]store.Role{"ann": store.Operator, "bob": store.Reader} {
-		if err := db.PutUser(t.Context(), store.User{Name: name, Role: role, Password: hash, Created: now}); err != nil {
+		if err := db.PutUser(t.Context(), store.User{Name: name, Role: role, Sees: store.AllGroups, Password: hash, Created: now}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +138,7 @@ func (w *world) login(name string) {
 // aHost is one with findings.
 func (w *world) aHost() *store.Host {
 	w.t.Helper()
-	hosts, err := w.db.Hosts(w.t.Context(), store.HostQuery{Limit: 1})
+	hosts, err := w.db.Hosts(w.t.Context(), store.HostQuery{Scope: store.Everything, Limit: 1})
 	if err != nil || len(hosts) != 1 {
 		w.t.Fatal(hosts, err)
 	}
@@ -154,7 +158,7 @@ func (w *world) aFinding(h *store.Host) store.Finding {
 // pages are all pages of a world.
 func (w *world) pages() []string {
 	h := w.aHost()
-	others, err := w.db.Hosts(w.t.Context(), store.HostQuery{Limit: 1, Offset: 1})
+	others, err := w.db.Hosts(w.t.Context(), store.HostQuery{Scope: store.Everything, Limit: 1, Offset: 1})
 	if err != nil || len(others) != 1 {
 		w.t.Fatal(err)
 	}
@@ -210,7 +214,7 @@ func TestWhatPagesSay(t *testing.T) {
 	h := w.aHost()
 	f := w.aFinding(h)
 	for path, want := range map[string][]string{
-		"/": {"on 60 hosts", `href="/trap/` + f.Trap, "new / resolved since yesterday",
+		"/": {"of 60 hosts", `href="/trap/` + f.Trap, "new / resolved since yesterday",
 			`data-curve="/api/v1/curves?days=90`},
 		"/host/" + h.Agent:        {h.Name, f.Trap, h.Kernel, "Evidence", `name="b"`},
 		"/trap/" + f.Trap:         {"Where it is found", h.Name, "Symptoms", "Who resolved it"},
@@ -339,6 +343,75 @@ func TestAssets(t *testing.T) {
 	}
 	if code, body, _ := w.get("/healthz"); code != http.StatusOK || body != "ok\n" {
 		t.Error(code, body)
+	}
+}
+
+// TestHealth: a hub that cannot store is not well, though it answers.
+func TestHealth(t *testing.T) {
+	db := storetest.SQLite(t)
+	stuck := errors.New("the disk is full")
+	for _, c := range []struct {
+		storing error
+		closed  bool
+		says    string
+	}{{nil, false, ""}, {stuck, false, "agents' messages cannot be stored"}, {nil, true, "the database does not answer"}} {
+		if c.closed {
+			db.Close()
+		}
+		var h health
+		if got := h.of(t.Context(), &Config{DB: db, Storing: func() error { return c.storing }}); got != c.says {
+			t.Errorf("%q, want %q", got, c.says)
+		}
+	}
+}
+
+// TestHealthOfWhoHangsUp: a client that goes away does not make the answer that a load
+// balancer gets.
+func TestHealthOfWhoHangsUp(t *testing.T) {
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	cfg := &Config{DB: storetest.SQLite(t)}
+	var h health
+	h.of(gone, cfg)
+	if got := h.of(t.Context(), cfg); got != "" {
+		t.Errorf("after a client that hung up: %q", got)
+	}
+}
+
+// TestSilenceComesFirst: findings of silent hosts are called old, and are not in the headline.
+func TestSilenceComesFirst(t *testing.T) {
+	w := ofHosts(t, 5)
+	w.now = w.now.Add(72 * time.Hour)
+	w.login("ann")
+	_, body, _ := w.get("/")
+	for _, s := range []string{"All 5 hosts are silent</a></h1>", "of silent hosts are old", "<b>0</b> critical, "} {
+		if !strings.Contains(body, s) {
+			t.Errorf("no %q in %s", s, body)
+		}
+	}
+}
+
+// TestMetrics: Prometheus reads them, with a session or token.
+func TestMetrics(t *testing.T) {
+	w := ofHosts(t, 5)
+	if code, _, _ := w.get("/metrics"); code == http.StatusOK {
+		t.Error("everybody may read the metrics")
+	}
+	w.now = w.now.Add(72 * time.Hour)
+	w.login("bob")
+	_, body, _ := w.get("/metrics")
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	got, err := parser.TextToMetricFamilies(strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err, body)
+	}
+	for _, name := range []string{"fettle_hub_hosts", "fettle_hub_findings", "fettle_hub_database_bytes", "fettle_hub_storing"} {
+		if got[name] == nil {
+			t.Errorf("no %s in %s", name, body)
+		}
+	}
+	if !strings.Contains(body, `fettle_hub_hosts{state="silent"} 5`) {
+		t.Error(body)
 	}
 }
 

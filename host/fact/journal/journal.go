@@ -104,7 +104,7 @@ var (
 )
 
 // Stable is a line without the time at its beginning, process numbers and
-// other numbers that differ each time, so that it can stand in a summary. Of a line with
+// other numbers that differ each time, so that it can be in a summary. Of a line with
 // fields it is the message.
 func Stable(text string) string {
 	text = stamp().ReplaceAllString(strings.TrimSpace(message(text)), "")

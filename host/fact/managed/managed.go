@@ -1,5 +1,5 @@
 // Package managed tells what else writes a file: a configuration manager, cloud-init, or
-// an image that the host is made from. What is changed in such a file by hand is taken back.
+// an image that the host is made from. What is changed in such a file by hand is rolled back.
 package managed
 
 import (
@@ -139,7 +139,7 @@ func backedUp(ctx context.Context, h *host.Host, name string) (Owner, bool) {
 }
 
 // ofImage tells of files that are an image's: those below /usr where ostree or bootc made
-// it, and all of a container that its engine makes anew.
+// it, and all of a container that its engine makes again.
 func ofImage(ctx context.Context, h *host.Host, name string) (Owner, bool) {
 	if ok, err := h.Exists(ctx, "/run/ostree-booted"); err == nil && ok && strings.HasPrefix(name, "/usr/") &&
 		!strings.HasPrefix(name, "/usr/local/") {

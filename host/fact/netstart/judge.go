@@ -79,9 +79,9 @@ func (s *Start) AddressByHand(l host.Link, a host.Addr) bool {
 	case err != nil, a.Dynamic, a.Scope != "global", ip.IsLoopback(), ip.IsLinkLocalUnicast(), OfDaemon(l), s.addrs[ip] != "":
 		return false
 	case a.Family == "inet6" && a.PrefixLen == 64 && s.ra[l.Name]:
-		return false // by a router that gives addresses for ever
+		return false // by a router that gives addresses forever
 	case s.asks(l) && !s.dynamic(l, a.Family) && first4(l, a):
-		return false // a lease for ever, or a client that does not tell the kernel how long
+		return false // a lease forever, or a client that does not tell the kernel how long
 	}
 	return true
 }
@@ -132,6 +132,45 @@ func (s *Start) RouteByHand(r host.Route) bool {
 		return false
 	}
 	return s.nets[p.Masked()] == "" && s.addrs[p.Addr()] == ""
+}
+
+// rulesIn are words by which configurations begin rules: of scripts and ifupdown (ip rule add), systemd.network(5),
+// netplan(5), nm-settings-keyfile(5).
+var rulesIn = []string{"rule", "RoutingPolicyRule", "routing-policy", "routing-rule1"}
+
+// RuleByHand tells whether a policy rule was added with ip(8), and no configuration names its addresses, or its table
+// or mark beside a rule. ip(8) gives no protocol (iproute2 6.1) or boot, as some managers do; wg-quick's rules come and go
+// with its links.
+func (s *Start) RuleByHand(r host.PolicyRule) bool {
+	if r.Protocol != "boot" && r.Protocol != "unspec" {
+		return false
+	}
+	for _, l := range s.Links {
+		if l.Info.Kind == "wireguard" || OfDaemon(l) && (l.Name == r.Iif || l.Name == r.Oif) {
+			return false
+		}
+	}
+	for _, text := range []string{r.Src, r.Dst} {
+		if p, err := netip.ParsePrefix(text); err == nil && (s.nets[p.Masked()] != "" || s.addrs[p.Addr()] != "") {
+			return false
+		}
+	}
+	named := slices.ContainsFunc(rulesIn, func(w string) bool { return s.words[w] != "" })
+	return !named || s.words[r.Table] == "" && (r.Mark == "" || s.words[r.Mark] == "")
+}
+
+// NeighbourByHand tells whether no configuration names a permanent neighbour.
+func (s *Start) NeighbourByHand(n host.Neighbour) bool {
+	ip, err := netip.ParseAddr(n.Dst)
+	if err != nil || ip.IsMulticast() || ip.IsLoopback() || s.addrs[ip] != "" || s.words[n.LLAddr] != "" {
+		return false
+	}
+	for _, l := range s.Links {
+		if l.Name == n.Dev {
+			return !OfDaemon(l) && !s.LinkByHand(l) && l.Info.Kind != "wireguard"
+		}
+	}
+	return false
 }
 
 // Manager is the program that sets up a link, or else the only one that runs; empty if neither

@@ -16,7 +16,7 @@ import (
 // Start is what configuration says of the network. It is for one goroutine.
 type Start struct {
 	Links []host.Link
-	// Unsure is why what no file names may be configured all the same; nil where the files that
+	// Unsure is why what no file names may be configured nevertheless; nil where the files that
 	// were read are all there is.
 	Unsure error
 

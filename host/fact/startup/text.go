@@ -96,7 +96,7 @@ func UntilRestart(file string) bool {
 	return strings.HasPrefix(file, "/run/") && !strings.HasPrefix(file, "/run/systemd/generator")
 }
 
-// Last is the value that a setting has in the end, and where it stands.
+// Last is the value that a setting has in the end, and where it is.
 func (t *Text) Last(section, key string) (e ini.Entry, ok bool) {
 	for _, e := range slices.Backward(t.Entries) {
 		if e.Section == section && e.Key == key {

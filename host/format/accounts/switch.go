@@ -7,7 +7,7 @@ import (
 )
 
 // known are services that know accounts, of which one counts even when it
-// stands in a comment: see nameservice.Source.
+// is in a comment: see nameservice.Source.
 var known = map[string]bool{
 	"sss":        true,
 	"ldap":       true,

@@ -21,7 +21,7 @@ type Source struct {
 	// that it names. It may name fingerprints, or hold the key itself.
 	Signed bool
 	Keys   []string
-	// Inline is the key that Signed-By holds itself, armored, or what stands in
+	// Inline is the key that Signed-By holds itself, armored, or what is in
 	// its place and is none.
 	Inline string
 }
@@ -147,7 +147,7 @@ func keyFiles(signedBy string) (out []string) {
 	return out
 }
 
-// words are what stands between commas or blanks.
+// words are what is between commas or blanks.
 func words(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
 }

@@ -37,7 +37,7 @@ func Dirs(kind string) []string {
 // the order in which they are read: by name, whatever their folder. Folders
 // that are absent, or that only a running system has, have none. The error
 // joins all folders and files that nobody could look at; what could be looked
-// at is listed all the same.
+// at is listed nevertheless.
 func Files(ctx context.Context, h *host.Host, dirs []string, suffix string) ([]File, error) {
 	byName := map[string]*File{}
 	var names []string

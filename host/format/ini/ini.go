@@ -43,7 +43,7 @@ type Header struct {
 }
 
 // File is what one file holds. What no program could read is in Errs, and the
-// rest is there all the same.
+// rest is there nevertheless.
 type File struct {
 	Entries  []Entry
 	Sections []Header

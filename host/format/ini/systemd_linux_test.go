@@ -19,6 +19,7 @@ import (
 // section, and each line that it ignores; we must see the same ones, in order.
 // It counts the last of joined lines, we the first.
 func TestAsSystemd(t *testing.T) {
+	means.Short(t, "takes seconds")
 	analyze := means.Tool(t, "systemd-analyze")
 	rnd := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{

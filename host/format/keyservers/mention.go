@@ -9,7 +9,7 @@ import (
 	"fettle/internal/lazy"
 )
 
-// A keyserver as gpg and scripts name it, with what stands before its name.
+// A keyserver as gpg and scripts name it, with what is before its name.
 var nameExpr = lazy.Regexp(`(?i)((?:(?:hkps?|https?|ldaps?)://)?)([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)((?::[0-9]{1,5})?)`)
 
 // deadExpr are the names of keyservers that do not exist any more: those of

@@ -65,6 +65,7 @@ func lines(r *rand.Rand) string {
 // TestAgainstLibrary compares files, variables and their precedence with what
 // the real library makes of them.
 func TestAgainstLibrary(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Root(t)
 	unshare := means.Tool(t, "unshare")
 	if _, err := os.Stat(SystemFiles[0]); err != nil {

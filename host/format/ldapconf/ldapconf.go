@@ -67,7 +67,7 @@ func (s Server) URI() string {
 	return fmt.Sprintf("%s://%s:%d", s.Scheme, h, s.Port)
 }
 
-// Loopback tells of a server on this host: nobody stands between.
+// Loopback tells of a server on this host: nothing is in between.
 func (s Server) Loopback() bool {
 	return s.Mode == Local || s.Host == "localhost" || s.Host == "::1" || strings.HasPrefix(s.Host, "127.") ||
 		s.Host == "localhost.localdomain" || s.Host == "ip6-localhost"
@@ -91,7 +91,7 @@ type Client struct {
 	// Login: accounts, and passwords of logins, come through it.
 	Login   bool
 	Servers []Server
-	// Discovers says that servers are found through DNS, and where that stands.
+	// Discovers says that servers are found through DNS, and where that is.
 	Discovers Setting
 	// ReqCert is never, allow, try, demand or hard; Level has the default.
 	ReqCert Setting

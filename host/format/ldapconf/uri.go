@@ -70,13 +70,13 @@ func hostPort(s string) (name, port string, err error) {
 			return "", "", errors.New("after an address in brackets comes a port or nothing")
 		}
 		if a, err := netip.ParseAddr(addr); err != nil || !a.Is6() {
-			return "", "", errors.New("in brackets stands an IPv6 address")
+			return "", "", errors.New("brackets are for IPv6 addresses")
 		}
 		return strings.ToLower(addr), strings.TrimPrefix(after, ":"), nil
 	}
 	name, port, _ = strings.Cut(s, ":")
 	if strings.Contains(port, ":") {
-		return "", "", errors.New("an IPv6 address stands in brackets")
+		return "", "", errors.New("an IPv6 address must be in brackets")
 	}
 	if name, err = url.PathUnescape(name); err != nil {
 		return "", "", errPercent

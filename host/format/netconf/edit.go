@@ -36,7 +36,7 @@ func (c *Config) SetMTU(name string, mtu int) (Edit, error) {
 	}
 	if len(i.Claims) > 1 {
 		return Edit{}, fmt.Errorf(
-			"%s is configured by %v at once: decide which of them is to have it, and set its MTU to %d there",
+			"%s is configured by %v: decide which of them keeps it, and set its MTU to %d there",
 			name,
 			i.Claims,
 			mtu,
@@ -167,7 +167,7 @@ func (l lines) insert(before int, text string) lines {
 }
 
 // replaceNumber replaces the one number on a line that pattern (with the
-// number as its second group, and what stands before it as its first) finds.
+// number as its second group, and what is before it as its first) finds.
 func (l lines) replaceNumber(line int, pattern *regexp.Regexp, n int) (lines, bool) {
 	if line < 1 || line > len(l) || len(pattern.FindAllString(l[line-1], 2)) != 1 {
 		return l, false

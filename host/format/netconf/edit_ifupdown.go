@@ -89,7 +89,7 @@ func (c *Config) setIfupdown(i Iface, mtu int) (Edit, error) {
 	return Edit{Path: s.Path, Was: b, Content: l.insert(after+1, in+line).bytes()}, nil
 }
 
-// changeOptions writes mtu into all the lines given, which must stand in one file.
+// changeOptions writes mtu into all the lines given, which must be in one file.
 func (c *Config) changeOptions(i Iface, at map[Source]bool, mtu int) (Edit, error) {
 	if i.MTU == nil { // there are lines, but no number in them
 		return Edit{}, fmt.Errorf("the MTU of %s is set in a way that is not understood: set it to %d", i.Name, mtu)

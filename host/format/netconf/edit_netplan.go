@@ -14,7 +14,7 @@ import (
 var mtuKey = lazy.Regexp(`(\bmtu["']?[ \t]*:[ \t]*)(\d+)`)
 
 // setNetplan changes the number behind the key mtu, or adds the key to the
-// interface's definition. The text is edited, not written anew: comments and
+// interface's definition. The text is edited, not written again: comments and
 // order stay.
 func (c *Config) setNetplan(i Iface, mtu int) (Edit, error) {
 	if i.MTU != nil && i.MTU.Manager == Netplan {
@@ -56,7 +56,7 @@ func (c *Config) replaceOne(i Iface, at Source, pattern *regexp.Regexp, mtu int)
 }
 
 // addNetplanKey adds "key: value" as the first of the mapping under the key
-// that stands on the line.
+// that is on the line.
 func addNetplanKey(at Source, b []byte, text string) (lines, bool) {
 	docs, err := parseYAML(at.Path, b)
 	if err != nil {
@@ -95,7 +95,7 @@ func addNetplanKey(at Source, b []byte, text string) (lines, bool) {
 	return nil, false
 }
 
-// valueAt finds the value of the definition whose key stands on the line:
+// valueAt finds the value of the definition whose key is on the line:
 // three levels down, network, section, id.
 func valueAt(n ast.Node, line, depth int) (ast.Node, bool) {
 	for _, p := range pairs(n) {

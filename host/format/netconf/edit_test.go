@@ -76,8 +76,8 @@ func TestSetMTU(t *testing.T) {
 				"the network"},
 		{"nobody", "\n", "tap0", "", "no configuration that fettle reads is about tap0: whatever makes it must give it the MTU 1500"},
 		{"quarrel", "-- root/etc/network/interfaces --\niface eth0 inet dhcp\n-- root/etc/systemd/network/eth0.network --\n[Match]\nName=eth0\n",
-			"eth0", "", "eth0 is configured by [ifupdown systemd-networkd] at once: " +
-				"decide which of them is to have it, and set its MTU to 1500 there"},
+			"eth0", "", "eth0 is configured by [ifupdown systemd-networkd]: " +
+				"decide which of them keeps it, and set its MTU to 1500 there"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg, _ := Read(t.Context(), hosttest.New(t, c.host))

@@ -108,7 +108,7 @@ func (r *reader) interfaces(in *interfaces, file string) {
 		case key == "mapping" || key == "rename" || key == "no-auto-down" || key == "no-scripts" || key == "template":
 			cur = &stanza{} // its lines say nothing of interest here
 		case cur == nil:
-			bad(l.line, "an option that stands in no stanza")
+			bad(l.line, "an option outside of any stanza")
 		default:
 			cur.options = append(cur.options, option{src, key, rest})
 		}

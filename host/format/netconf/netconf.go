@@ -208,7 +208,7 @@ func (r *reader) problem(m Manager, err error) {
 	if err == nil || host.IsAbsent(err) || errors.Is(err, host.ErrNotRunning) {
 		return
 	}
-	for _, old := range r.c.Problems { // several kinds of files stand in one folder
+	for _, old := range r.c.Problems { // several kinds of files are in one folder
 		if old.Error() == err.Error() {
 			return
 		}

@@ -141,7 +141,7 @@ source /etc/network/interfaces
 iface eth1 inet manual
   mtu 1400
 `, map[string]string{"eth0": "ifupdown", "eth1": "ifupdown mtu=1400@/etc/network/interfaces:7"},
-			`/etc/network/interfaces:1: an option that stands in no stanza`},
+			`/etc/network/interfaces:1: an option outside of any stanza`},
 		{"ifupdown in a circle", `
 -- root/etc/network/interfaces --
 source /etc/network/interfaces.d/*

@@ -57,8 +57,8 @@ type Signature struct {
 	Hash      Hash
 	Algorithm Algorithm
 	Created   time.Time
-	Lifetime  time.Duration // 0: for ever
-	// KeyLifetime is, in self-signatures, that of the key; 0: for ever.
+	Lifetime  time.Duration // 0: forever
+	// KeyLifetime is, in self-signatures, that of the key; 0: forever.
 	KeyLifetime       time.Duration
 	Issuer            uint64
 	IssuerFingerprint Fingerprint

@@ -45,7 +45,7 @@ func Read(ctx context.Context, h *host.Host) (File, error) {
 	return File{}, first
 }
 
-// Parse reads the assignments; what is none is passed over, as
+// Parse reads the assignments; what is none is skipped, as
 // systemd's parser does. A later one replaces an earlier.
 func Parse(text string) map[string]string {
 	fields := map[string]string{}

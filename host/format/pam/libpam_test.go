@@ -17,6 +17,7 @@ import (
 // TestAgainstLibpam compares what Parse and Walk say of thousands of generated
 // services with what libpam itself returns. Nothing of /etc is read.
 func TestAgainstLibpam(t *testing.T) {
+	means.Short(t, "takes seconds")
 	dir := t.TempDir()
 	module, ask := compile(t, dir)
 	conf := filepath.Join(dir, "conf")

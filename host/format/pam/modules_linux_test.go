@@ -52,6 +52,7 @@ var moduleLines = []string{
 // TestAgainstModules compares the models with the modules themselves, over
 // accounts and lists of the test's own in a mount namespace.
 func TestAgainstModules(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if os.Getenv(insideModules) == "" {
 		means.Root(t)
 		means.Tool(t, "gcc")

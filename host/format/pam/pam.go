@@ -37,7 +37,7 @@ const (
 
 // Rule is one line, as libpam keeps it: includes are already in its place.
 type Rule struct {
-	File     string // where it stands
+	File     string // where it is
 	Line     int    // the first of its lines, from 1
 	Facility Facility
 	Kind     Kind

@@ -12,7 +12,7 @@ type User struct {
 	Home     string
 	Shell    string
 	Groups   []string // names of all groups, the primary one among them
-	// Local: the user stands in /etc/passwd; others come from a directory.
+	// Local: the user is in /etc/passwd; others come from a directory.
 	Local bool
 }
 

@@ -18,7 +18,7 @@ type verdict struct {
 	status Code
 }
 
-// state is where a walk stands before it asks line at. It is comparable.
+// state is where a walk is before it asks line at. It is comparable.
 type state struct {
 	at    int
 	level int // of the line before

@@ -244,7 +244,7 @@ func (k *keyword) list(args []string) ([]string, error) {
 	case "authenticationmethods":
 		for _, a := range args {
 			if a == "any" && len(args) > 1 {
-				return nil, fmt.Errorf("authenticationmethods: any must stand alone")
+				return nil, fmt.Errorf("authenticationmethods: any must be the only method")
 			}
 			if err := methods(a); a != "any" && err != nil {
 				return nil, err
@@ -252,7 +252,7 @@ func (k *keyword) list(args []string) ([]string, error) {
 		}
 	case "channeltimeout", "logverbose":
 		if strings.EqualFold(args[0], "none") && len(args) > 1 {
-			return nil, fmt.Errorf("%s: none must stand alone", k.name)
+			return nil, fmt.Errorf("%s: none must be the only value", k.name)
 		}
 		for _, a := range args {
 			if k.name == "channeltimeout" && !strings.EqualFold(a, "none") && !channelTimeout(a) {

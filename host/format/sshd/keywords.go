@@ -36,7 +36,7 @@ const (
 type keyword struct {
 	name  string // as sshd -T prints it
 	kind  kind
-	match bool // may stand in a Match block
+	match bool // may be in a Match block
 	// last: the last line counts, not the first (servconf.c assigns without
 	// looking whether the option is set).
 	last bool

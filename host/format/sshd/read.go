@@ -225,7 +225,7 @@ func (r *reader) directive(p Place, spelling, rest string, under []*Match) {
 	// servconf.c of 9.2 looks at the global list also when it reads a Match block.
 	if k.name == "authenticationmethods" && r.c.Version.Before(9, 3) {
 		if slices.Contains(args, "any") && r.methods {
-			r.fail(p, "authenticationmethods: any must stand alone, and an earlier line names others")
+			r.fail(p, "authenticationmethods: any must be the only method, and an earlier line names others")
 			return
 		}
 		r.methods = r.methods || len(under) == 0

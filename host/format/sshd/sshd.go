@@ -58,7 +58,7 @@ type Directive struct {
 	values []string // as sshd -T prints them
 }
 
-// Global tells whether the line stands outside all Match blocks.
+// Global tells whether the line is outside all Match blocks.
 func (d Directive) Global() bool { return len(d.Match) == 0 }
 
 // Conn is one connection, as far as Match blocks ask. What is empty matches

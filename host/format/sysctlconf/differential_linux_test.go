@@ -130,6 +130,7 @@ func read(t *testing.T, archive string, r Reader) *Config {
 }
 
 func TestAgainstTheRealPrograms(t *testing.T) {
+	means.Short(t, "takes seconds")
 	means.Root(t)
 	for _, tc := range differential {
 		for _, r := range []Reader{Systemd, Procps} {

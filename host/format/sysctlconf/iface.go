@@ -38,7 +38,7 @@ func (c *Config) ForInterface(family, iface, param string) Interface {
 		toAll := c.reaches(w, all)
 		switch {
 		case toAll && spreads && c.Reader == Systemd && w.Value == allNow:
-			// systemd does not write a value that stands there already
+			// systemd does not write a value that is there already
 			// (252, src/basic/sysctl-util.c, SUPPRESS_REDUNDANT_VIRTUAL), so
 			// nothing is spread; procps writes it and undoes the others.
 		case toAll && spreads:

@@ -17,7 +17,7 @@ const (
 )
 
 // Parse reads one file as r does. Lines that are no settings come back as
-// errors; the rest is read all the same.
+// errors; the rest is read nevertheless.
 func Parse(r Reader, name string, b []byte) (set []Setting, bad []*host.SyntaxError) {
 	spaces := spacesSystemd
 	if r == Procps {

@@ -6,7 +6,7 @@ import (
 )
 
 // Taken is what the kernel takes of a value in a file, where the parameter is of
-// numbers. Neither sysctl(8) nor systemd-sysctl(8) knows comments behind a value:
+// numbers. Neither sysctl(8) nor systemd-sysctl(8) knows comments after a value:
 // both write the whole of it. The kernel reads as many numbers as the parameter has,
 // up to a blank, and ignores what follows (kernel/sysctl.c, do_proc_dointvec;
 // tried on 6.18 with "65 # comment"). "65# comment" it refuses, and "20000 # 60000"
@@ -24,7 +24,7 @@ func Taken(value string) string {
 	return numbers
 }
 
-// MeantAsComment is the comment behind a value that the kernel does not take for one: of text
+// MeantAsComment is the comment after a value that the kernel does not take for one: of text
 // it is a part of it (kernel.domainname, kernel.core_pattern), or the write fails
 // (net.ipv4.tcp_congestion_control). Empty: there is none. key is a path below
 // /proc/sys.

@@ -23,7 +23,7 @@ type State struct {
 // change other things, or that act at boot only when boot is not set, change
 // nothing. systemd-tmpfiles refuses to act below a folder that somebody other
 // than root or the file's owner owns; that is not modelled. Errors are lines that would fail, such as ones that name a group
-// that does not exist; the others act all the same.
+// that does not exist; the others act nevertheless.
 func Settle(lines []Line, s State, names acl.Names, boot bool) (State, []error) {
 	var errs []error
 	for _, l := range lines {

@@ -36,7 +36,7 @@ func (r Rule) At() string { return fmt.Sprintf("%s:%d", r.Path, r.Line) }
 const maxRule = 16384
 
 // Parse reads a rules file's text; path is for places alone. Lines that udev
-// passes over are errors; the rest is there all the same.
+// skips are errors; the rest is there nevertheless.
 func Parse(path string, text []byte) (rules []Rule, errs []*host.SyntaxError) {
 	var parts []string
 	first, size := 0, 0

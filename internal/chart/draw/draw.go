@@ -19,7 +19,7 @@ import (
 	"fettle/internal/files"
 )
 
-// Okabe and Ito's colours can be told apart by those who see red and green
+// Okabe and Ito's colours can be distinguished by those who see red and green
 // alike; the dashes tell the curves apart in black and white.
 var (
 	colours = []color.NRGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255},
@@ -50,7 +50,7 @@ func newPlot() *plot.Plot {
 }
 
 // Write draws p in a format that gonum/plot knows: "svg" or "png". The legend
-// stands below, so that it hides nothing; the height grows with it.
+// is below, so that it hides nothing; the height grows with it.
 func Write(w io.Writer, p chart.Plot, format string) error {
 	g := newPlot()
 	g.Title.Text, g.X.Label.Text, g.Y.Label.Text = label(p.Title), label(p.X), label(p.Y)

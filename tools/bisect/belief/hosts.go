@@ -69,7 +69,7 @@ func (f *calibrations) first(readings []Reading) {
 	}
 }
 
-// refine estimates the calibrations anew from what is left of readings beside the
+// refine estimates the calibrations again from what is left of readings beside the
 // levels that are believed.
 func (f *calibrations) refine(readings []Reading, p *Posterior) {
 	levels, scale := p.expected(), p.Scale()

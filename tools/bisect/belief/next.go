@@ -207,7 +207,7 @@ func entropy2(p float64) float64 {
 
 // figureBits is the mutual information of a figure and the set: the entropy of
 // the mixture less that of its parts, integrated over a grid. A scale too fine
-// for the grid is widened: levels so far apart are told apart anyway.
+// for the grid is widened: levels so far apart are distinguished anyway.
 func figureBits(list []component) float64 {
 	const points = 64
 	lo, hi := math.Inf(1), math.Inf(-1)

@@ -132,7 +132,7 @@ func ParseJob(file string, r io.Reader) (Job, error) {
 		case !began:
 			return bad("%q is before the first section", text)
 		case o.key == "stonewall" || o.key == "wait_for_previous" || o.key == "new_group" || o.key == "wait_for":
-			return bad("%s: all jobs must run at once, as one load", o.key)
+			return bad("%s: all jobs must run in parallel, as one load", o.key)
 		case strings.ContainsAny(o.value, "$`\"'\\") && !ours[o.key]:
 			return bad("%s=%s: variables and quotes are not taken over; write the value itself", o.key, o.value)
 		case o.key == "ioengine" && !engines[o.value]:

@@ -93,7 +93,7 @@ func parseSample(line []byte) (s Sample, why string) {
 		text := string(bytes.TrimSpace(f[i]))
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || v < 0 {
-			return s, fmt.Sprintf("%q stands where a %s should be", text, [...]string{"time in ms", "value", "direction"}[i])
+			return s, fmt.Sprintf("expected a %[2]s, not %[1]q", text, [...]string{"time in ms", "value", "direction"}[i])
 		}
 		n[i] = v
 	}

@@ -37,6 +37,7 @@ func empty(t *testing.T, dir string) {
 // TestDo runs fio on files: what fio counted itself must be what the logs,
 // summed, come to.
 func TestDo(t *testing.T) {
+	means.Short(t, "takes seconds")
 	t.Parallel()
 	means.Tool(t, "fio")
 	cached, out := t.TempDir(), filepath.Join(t.TempDir(), "runs")

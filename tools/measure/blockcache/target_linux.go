@@ -175,7 +175,7 @@ func (t Target) conditions(ctx context.Context) Conditions {
 	return c
 }
 
-// after reads the cache's counters anew.
+// after reads the cache's counters again.
 func (t Target) after(ctx context.Context, c *Conditions) {
 	if major, minor, err := t.number(); err == nil && c.Table != "" {
 		c.After = dmsetup(ctx, "status", major, minor)

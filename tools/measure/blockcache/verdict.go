@@ -39,7 +39,7 @@ const (
 // Verdict is where a cached device comes to, and how sure that is.
 type Verdict struct {
 	Answer Answer `json:"answer"`
-	// Confidence is the share of the runs drawn anew, 0 to 1, that come to the
+	// Confidence is the share of the runs drawn again, 0 to 1, that come to the
 	// same answer.
 	Confidence float64 `json:"confidence"`
 	// Medians of requests a second: of the baselines, and of the last quarter
@@ -53,7 +53,7 @@ type Verdict struct {
 }
 
 // Judge says where the cached run comes to, between the baselines. It looks at
-// medians of windows, each drawn anew many times from blocks of neighbouring
+// medians of windows, each drawn again many times from blocks of neighbouring
 // intervals (the moving-block bootstrap of Künsch, 1989): readings that follow
 // one another are not independent.
 func Judge(slow, fast, cached Series) (Verdict, error) {
@@ -147,7 +147,7 @@ func ratio(after, before float64) float64 {
 	return after / before
 }
 
-// sampler draws readings anew, in blocks.
+// sampler draws readings again, in blocks.
 type sampler struct {
 	of    []float64
 	drawn []float64

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 // made makes a series: the level at each part of the run, with noise.
@@ -129,6 +131,7 @@ func TestJudgeRefuses(t *testing.T) {
 // TestHowOftenWrong: of runs whose truth is known, how often is the verdict
 // another one, and how often is it another one although it says that it is sure?
 func TestHowOftenWrong(t *testing.T) {
+	means.Short(t, "takes seconds")
 	t.Parallel()
 	seeds, lengths := uint64(2), []int{100}
 	if testing.Verbose() { // the table of docs/blockcache.md

@@ -175,7 +175,7 @@ func (s *track) add(tab *table, rec []string, t time.Time, value string) error {
 			return fmt.Errorf("%s is not an uptime in seconds", strconv.Quote(shorten(rec[tab.up])))
 		}
 		if up < s.last {
-			s.epoch++ // the agent started anew
+			s.epoch++ // the agent started again
 		}
 		s.last = up
 	}

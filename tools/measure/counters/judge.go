@@ -151,7 +151,7 @@ func (j *judge) split(s Series) {
 	}
 }
 
-// anew tells whether the owner of the counter says that it started anew, or
+// anew tells whether the owner of the counter says that it started again, or
 // that another interface has the name.
 func (p pair) anew() (Event, bool) {
 	if p.a.Index != 0 && p.b.Index != 0 && p.a.Index != p.b.Index {

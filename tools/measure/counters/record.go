@@ -15,7 +15,7 @@ type Reading struct {
 	Index  int
 	In     uint64 // octets received
 	Out    uint64 // octets sent
-	Epoch  uint64 // changes when the counters may have started anew
+	Epoch  uint64 // changes when the counters may have started again
 	Absent bool   // the interface is known, and could not be read this time
 }
 

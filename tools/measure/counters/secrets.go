@@ -66,7 +66,7 @@ func (s *Secrets) FromFile(name string) error {
 		key, value, _ := strings.Cut(line, " ")
 		to := map[string]*string{"community": &s.Community, "auth": &s.AuthKey, "priv": &s.PrivKey}[key]
 		if to == nil || strings.TrimSpace(value) == "" {
-			// What stands there may be a secret: it is not shown.
+			// What is there may be a secret: it is not shown.
 			return &host.SyntaxError{Path: name, Line: n, Msg: "expected community, auth or priv and a secret after a space"}
 		}
 		*to = strings.TrimSpace(value)

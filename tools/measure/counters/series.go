@@ -39,7 +39,7 @@ type Sample struct {
 	// Index is the interface's ifindex; 0 where it is not known.
 	Index int
 	// Epoch changes when the counter's owner says that it may have started
-	// anew: ifCounterDiscontinuityTime, or the start of the agent.
+	// again: ifCounterDiscontinuityTime, or the start of the agent.
 	Epoch uint64
 }
 

@@ -59,7 +59,7 @@ type snmp struct {
 	upAt  time.Time
 	boots uint64 // restarts of the agent seen
 	table int64  // ifTableLastChange; -1 before the first answer
-	stale bool   // interfaces came or went: list them anew
+	stale bool   // interfaces came or went: list them again
 }
 
 // agentIf is one interface of an agent.
@@ -175,7 +175,7 @@ func (i *agentIf) oid(column string) string { return column + "." + strconv.Itoa
 func (s *snmp) walk(oid string) ([]gosnmp.SnmpPDU, error) {
 	var all []gosnmp.SnmpPDU
 	err := s.g.BulkWalk(oid, func(v gosnmp.SnmpPDU) error {
-		if len(all) == 100_000 { // an agent can go on for ever
+		if len(all) == 100_000 { // an agent can go on forever
 			return errors.New("more than 100,000 interfaces")
 		}
 		all = append(all, v)
@@ -264,7 +264,7 @@ func (s *snmp) reading(i *agentIf, vs []gosnmp.SnmpPDU) Reading {
 	return r
 }
 
-// uptime notices that the agent was started anew. sysUpTime itself wraps
+// uptime notices that the agent was started again. sysUpTime itself wraps
 // after 497 days.
 func (s *snmp) uptime(v gosnmp.SnmpPDU) {
 	up, ok := number(v)

@@ -30,7 +30,7 @@ func (s *snmp) why(doing string, err error) error {
 	case errors.Is(err, gosnmp.ErrDecryption):
 		return say("wrong privacy key or protocol for user %s", strconv.Quote(s.c.User))
 	case errors.Is(err, gosnmp.ErrUnknownSecurityLevel):
-		return say("the agent wants another security level of user %s", strconv.Quote(s.c.User))
+		return say("the agent requires another security level of user %s", strconv.Quote(s.c.User))
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return say("no agent listens there (port unreachable)")
 	case errors.As(err, &dns):

@@ -152,6 +152,7 @@ func noSecret(t *testing.T, text string) {
 // TestAgentRestarts: an interface made anew and an agent started anew are
 // told from a counter that wrapped.
 func TestAgentRestarts(t *testing.T) {
+	means.Short(t, "takes seconds")
 	t.Parallel()
 	means.Tool(t, "snmpd")
 	inNamespace(t, func() {

@@ -35,6 +35,9 @@ type Group struct {
 	Unsure error
 }
 
+// VdevKind is the kind of a group of the disks of one vdev of ZFS.
+const VdevKind = "zfs vdev"
+
 // poolKind is the kind of a group of top-level vdevs.
 const poolKind = "zfs pool"
 

@@ -89,7 +89,7 @@ func targetsOf(ctx context.Context, h *host.Host) (map[string][]string, error) {
 	return of, nil
 }
 
-// stacked is an MD array or a device-mapper device with what it stands on.
+// stacked is an MD array or a device-mapper device with what it is on.
 func stacked(ctx context.Context, h *host.Host, name string) (Siblings, error) {
 	dir := path.Join("/sys/block", name)
 	s := Siblings{Name: name, Kind: deviceMapper, images: true}
@@ -123,12 +123,12 @@ func stacked(ctx context.Context, h *host.Host, name string) (Siblings, error) {
 	for _, m := range members {
 		n := ""
 		if strings.HasPrefix(s.Kind, "md ") {
-			// Whoever writes only to it knows that it is slow.
+			// Whoever writes only to it knows that it is slow; one that failed does nothing.
 			state, err := h.ReadString(ctx, dir+"/md/dev-"+m.Name+"/state")
 			if err != nil && !host.IsAbsent(err) {
 				return s, err
 			}
-			if strings.Contains(state, "write_mostly") {
+			if strings.Contains(state, "write_mostly") || strings.Contains(state, "faulty") {
 				continue
 			}
 		}

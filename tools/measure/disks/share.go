@@ -66,7 +66,7 @@ func (r Rule) Shares(vdevs []*Vdev) []Share {
 }
 
 // steps is in how many parts writes are spread: what is free, and so the
-// turns, is counted anew after each, as ZFS does with each transaction group.
+// turns, is counted again after each, as ZFS does with each transaction group.
 const steps = 100
 
 // spread is each vdev's share of so many bytes in blocks of one size.
@@ -105,7 +105,7 @@ func (r Rule) turns(vdevs []*Vdev, free []float64) []float64 {
 	for i, p := range parts(turns) {
 		times := max(0, p) * float64(len(vdevs))
 		if !r.Averaged {
-			// In whole percents; what is the average comes to 99, which is a turn all the same.
+			// In whole percents; what is the average comes to 99, which is a turn nevertheless.
 			times = math.Floor(100*times+1e-6) / 100 * float64(vdevs[i].dataDisks())
 		}
 		turns[i] = times * r.Aliquot

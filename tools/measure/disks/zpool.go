@@ -98,7 +98,7 @@ func (p *zpool) line(s string) error {
 		}
 		return nil
 	case p.span.line(f), p.form == none:
-		return nil // the date, or whatever stands above
+		return nil // the date, or whatever is above
 	}
 	depth := (len(s) - len(trimmed)) / 2
 	if classes[f[0]] && depth == 0 || len(f) > 1 && strings.Trim(f[1], "-") == "" && classes[f[0]] {
@@ -200,7 +200,7 @@ func figure(s string) (float64, error) {
 		"B": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[s[len(num):]]
 	v, err := strconv.ParseFloat(num, 64)
 	if !ok || err != nil || !(v >= 0 && v < 1e20) {
-		return 0, fmt.Errorf("%q is no figure of zpool: expected a number with K, M, G, T, ns, us, ms or s behind it, or -", s)
+		return 0, fmt.Errorf("%q is no figure of zpool: expected a number with K, M, G, T, ns, us, ms or s after it, or -", s)
 	}
 	return v * scale, nil
 }
@@ -215,7 +215,7 @@ func (v *Vdev) Groups() []Group {
 			top.Members = append(top.Members, c.Load)
 			continue
 		}
-		g := Group{Name: v.Name + "/" + c.Name, Kind: "zfs vdev"}
+		g := Group{Name: v.Name + "/" + c.Name, Kind: VdevKind}
 		for _, d := range c.Children {
 			g.Members = append(g.Members, d.Load)
 		}

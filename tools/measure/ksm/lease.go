@@ -21,7 +21,7 @@ import (
 const LeaseDir = "/run/fettle"
 
 // Lease is the right to set KSM: one program of ours at a time has it. What was
-// there is on file before the first write, so that it can be given back
+// there is on file before the first write, so that it can be restored
 // whatever became of the program that wrote.
 type Lease struct {
 	k    *Kernel
@@ -51,11 +51,11 @@ func (e *Busy) Error() string {
 type Taken struct{ Name, Have, Want string }
 
 func (e *Taken) Error() string {
-	return fmt.Sprintf("somebody else set %s/%s to %s (it was %s): left as it is", Dir, e.Name, e.Have, e.Want)
+	return fmt.Sprintf("something else set %s/%s to %s (it was %s): left unchanged", Dir, e.Name, e.Have, e.Want)
 }
 
 // Take takes the lease. Where a killed program left settings of its own, they
-// are given back first; gave says which.
+// are restored first; gave says which.
 func Take(k *Kernel, dir string) (l *Lease, gave []string, err error) {
 	if err := k.Writable(); err != nil {
 		return nil, nil, err
@@ -71,7 +71,7 @@ func Take(k *Kernel, dir string) (l *Lease, gave []string, err error) {
 	return l, gave, nil
 }
 
-// GiveBack gives back what a program left that did not end in order. It waits
+// GiveBack restores what a program left that did not end in order. It waits
 // until that has ended. gave is empty where nothing was left.
 func GiveBack(k *Kernel, dir string, wait bool) (gave []string, err error) {
 	if _, err := os.Stat(filepath.Join(dir, leaseFile)); errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +135,7 @@ func (l *Lease) obtain(wait bool) error {
 	return nil
 }
 
-// order is that in which settings are given back. The advisor goes first: while
+// order is that in which settings are restored. The advisor goes first: while
 // it is on, the kernel refuses pages_to_scan, and when it goes off it sets that
 // to 100 (mm/ksm.c, set_advisor_defaults and advisor_mode_store). run goes last.
 var order = []string{
@@ -299,7 +299,7 @@ func (l *Lease) back(k Kept) (string, error) {
 	case have == k.Found:
 		return "", nil
 	case have != k.Set && have != k.Before && !l.advised(k.Name):
-		return fmt.Sprintf("%s is %s, set by somebody else: left alone (it was %s)", k.Name, have, k.Found), nil
+		return fmt.Sprintf("%s is %s, set by something else: left unchanged (it was %s)", k.Name, have, k.Found), nil
 	}
 	if err := l.k.write(k.Name, k.Found); err != nil {
 		return "", err

@@ -61,7 +61,7 @@ type Trial struct {
 	Unmerge bool
 }
 
-// Try tries one setting. It gives back all that it sets, also when ctx ends.
+// Try tries one setting. It restores all that it sets, also when ctx ends.
 func (t Trial) Try(ctx context.Context, k *Kernel, dir string, s Setting, show func(Series)) (out Series, err error) {
 	l, _, err := Take(k, dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func (t Trial) Try(ctx context.Context, k *Kernel, dir string, s Setting, show f
 	defer stop()
 	ended := make(chan error, 1)
 	if s.Run != nil {
-		own := *k // it remembers ksmd, which two at once must not
+		own := *k // it remembers ksmd, which two must not do concurrently
 		go func() { ended <- s.Run(inner, &own, l); stop() }()
 	} else {
 		ended <- nil

@@ -17,6 +17,7 @@ import (
 // TestBadHosts logs in where no login is to be had: one clear error each, in
 // time, and nothing is changed.
 func TestBadHosts(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if os.Getenv(inside) == "" {
 		t.Parallel()
 	}

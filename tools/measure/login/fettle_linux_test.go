@@ -19,6 +19,7 @@ import (
 // TestFettle runs the program as its users do: the causes on a server that is
 // reached over ssh, as root by sudo, and a server that is fast.
 func TestFettle(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if os.Getenv(inside) == "" {
 		t.Parallel()
 	}

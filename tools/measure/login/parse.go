@@ -10,7 +10,7 @@ import (
 // the phases of a login. What it knows is said alike by OpenSSH 7.1 to 10:
 // numbers of packets (packet.c, "send packet: type 50"), which older ones do
 // not print, and the words of DEBUG1, which serve as well but for Span.Server.
-// It keeps no line, so that a server that talks for ever costs no memory.
+// It keeps no line, so that a server that talks forever costs no memory.
 type parser struct {
 	l     Login
 	phase Phase

@@ -93,6 +93,7 @@ var scenarios = []scenario{
 // TestNamesTheCause injects causes into real daemons, and wants exactly those
 // named and nine tenths of the delay explained.
 func TestNamesTheCause(t *testing.T) {
+	means.Short(t, "takes seconds")
 	if os.Getenv(inside) == "" {
 		t.Parallel()
 		// They sleep most of the time: more of them at once than processors.

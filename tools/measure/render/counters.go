@@ -69,7 +69,7 @@ func (c Counters) head() string {
 		s += fmt.Sprintf("; %d more interfaces are left out, name those that matter", rec.Left)
 	}
 	if rec.Full {
-		s += "; ended, for fettle keeps no more readings"
+		s += "; stopped: fettle keeps no more readings"
 	}
 	return s + "."
 }
@@ -135,7 +135,7 @@ func caveats(j counters.Judged) (lines []string) {
 	}
 	if v.Conflicts > 0 {
 		say(
-			"%d intervals fit no explanation: it is reset although that should be told, or it is faster than its bound, or readings are older "+
+			"%d intervals fit no explanation: it is reset although it should report resets, or it is faster than its bound, or readings are older "+
 				"than taken for (--lag).",
 			v.Conflicts,
 		)

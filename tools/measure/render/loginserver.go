@@ -19,7 +19,7 @@ func (r LoginServer) Text(t Terminal) string {
 	b.WriteString(
 		ui.Wrap(
 			fmt.Sprintf(
-				"Logins of %s from %s: %s, of which any login here takes %s",
+				"Logins of %s from %s: %s; any login here takes %s of that",
 				ui.Visible(r.User),
 				r.Client,
 				seconds(r.Total),

@@ -48,6 +48,11 @@ const (
 	mdadmConfDI = "tmp/mdadm.conf.d/fettle-bbl.conf"
 )
 
+// nosync is run once the base system is there, before its kernel is installed
+// (base-installer 1.213, bootstrap-base.postinst: post_install_hooks, then
+// install_kernel), and again before packages are selected.
+const nosync = "usr/lib/pre-pkgsel.d/05fettle-nosync"
+
 // contents says what each part is made of.
 var contents = []struct {
 	part  Part
@@ -57,7 +62,8 @@ var contents = []struct {
 	about string
 }{
 	{Sync, "usr/lib/fettle-hooks/divert.sh", "", 0o644, "diverts programs of the target and takes that back"},
-	{Sync, "usr/lib/pre-pkgsel.d/05fettle-nosync", "", 0o755, "before packages are selected: dpkg leaves out fsync"},
+	{Sync, "usr/lib/post-base-installer.d/05fettle-nosync", nosync, 0o755, "before the kernel is installed: dpkg leaves out fsync"},
+	{Sync, nosync, "", 0o755, "before packages are selected: the same for what came since"},
 	{Sync, "usr/lib/finish-install.d/01fettle-sync", "", 0o755, "at the end: removes it, and runs sync"},
 	{BBL, mdadmConf, "", 0o644, "arrays made by the installer get no list of bad blocks"},
 	{BBL, mdadmConfDI, mdadmConf, 0o644, "the same, where mdadm reads /tmp/mdadm.conf"},

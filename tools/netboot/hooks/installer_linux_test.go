@@ -201,6 +201,34 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
+// From the kernel's installation on: tasksel comes later, and is diverted then.
+func TestBeforeTheKernel(t *testing.T) {
+	in := newInstaller(t)
+	was := in.target()
+	later := in.path("target/usr/bin/tasksel")
+	in.do(os.Rename(later, in.path("tasksel")))
+	if out, code := in.run(". /usr/lib/post-base-installer.d/05fettle-nosync"); code != 0 {
+		t.Fatal(out, code)
+	}
+	if out, code := in.run("chroot /target /usr/bin/apt-get x y"); code != 0 || out != "apt-get none x y\n" {
+		t.Errorf("apt-get: %q, %d", out, code)
+	}
+	in.do(os.Rename(in.path("tasksel"), later))
+	if out, code := in.run(before); code != 0 {
+		t.Fatal(out, code)
+	}
+	if b, err := os.ReadFile(later); err != nil || !bytes.Contains(b, []byte("eatmydata")) {
+		t.Errorf("tasksel, which came later, is not diverted: %q, %v", b, err)
+	}
+	in.works("apt-get none x y\n")
+	if out, code := in.run(after); code != 0 {
+		t.Error(out, code)
+	}
+	if now := in.target(); now != was {
+		t.Errorf("before\n%s\nafter\n%s", was, now)
+	}
+}
+
 // After the next boot a wrapper that stayed behind has no effect.
 func TestWrapperEndsWithTheBoot(t *testing.T) {
 	in := newInstaller(t)

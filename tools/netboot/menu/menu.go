@@ -31,7 +31,7 @@ type File struct {
 	Dialect Dialect
 	Entry   bool // a boot loader begins with it; others are included
 	Text    string
-	// Text menus stand beside this file's graphical ones (menu.c32 beside vesamenu.c32).
+	// Text menus are beside this file's graphical ones (menu.c32 beside vesamenu.c32).
 	plainMenu bool
 }
 
@@ -51,7 +51,7 @@ const (
 // ErrNone: the folder has no boot menu.
 var ErrNone = errors.New("contains no boot menu of syslinux or GRUB")
 
-// Loop is an include that leads back to where it stands.
+// Loop is an include that leads back to where it is.
 type Loop struct{ Files []string }
 
 func (e *Loop) Error() string {

@@ -41,19 +41,23 @@ func Carry(ctx context.Context, h *host.Host, oldRoot string, p *Part, rel strin
 		return err
 	}
 	defer new.Close()
-	c := carrying{old: old, new: new}
-	if err := fs.WalkDir(old.FS(), ".", c.one); err != nil {
+	c := carrying{old: old, new: new, mostFiles: maxFiles, mostBytes: maxTree}
+	if err := c.all(); err != nil {
 		return err
 	}
 	return console(ctx, h, oldRoot, p)
 }
 
-// carrying counts what it copies: somebody may add to the old tree for ever.
+// carrying counts what it copies: somebody may add to the old tree forever.
 type carrying struct {
-	old, new *os.Root
-	files    int
-	bytes    int64
+	old, new  *os.Root
+	mostFiles int
+	mostBytes int64
+	files     int
+	bytes     int64
 }
+
+func (c *carrying) all() error { return fs.WalkDir(c.old.FS(), ".", c.one) }
 
 func (c *carrying) one(name string, d fs.DirEntry, err error) error {
 	if err != nil || name == "." {
@@ -64,8 +68,8 @@ func (c *carrying) one(name string, d fs.DirEntry, err error) error {
 	} else if err == nil || grubModule().MatchString("/"+name) {
 		return nil
 	}
-	if c.files++; c.files > maxFiles {
-		return fmt.Errorf("more than %d files were added", maxFiles)
+	if c.files++; c.files > c.mostFiles {
+		return fmt.Errorf("more than %d files were added", c.mostFiles)
 	}
 	switch {
 	case d.IsDir():
@@ -96,9 +100,9 @@ func (c *carrying) file(name string, d fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(out, io.LimitReader(in, maxTree-c.bytes+1))
-	if c.bytes += n; err == nil && c.bytes > maxTree {
-		err = fmt.Errorf("more than %d GiB were added", maxTree>>30)
+	n, err := io.Copy(out, io.LimitReader(in, c.mostBytes-c.bytes+1))
+	if c.bytes += n; err == nil && c.bytes > c.mostBytes {
+		err = fmt.Errorf("more than %d bytes were added", c.mostBytes)
 	}
 	return errors.Join(err, out.Sync(), out.Close())
 }

@@ -95,7 +95,7 @@ func (p *Part) Finish(stage bool) error {
 		}
 	}
 	if _, err := p.dir.Lstat(p.to); err == nil {
-		return fmt.Errorf("%s was made by somebody else meanwhile", filepath.Join(p.dir.Name(), p.to))
+		return fmt.Errorf("%s was created by another program meanwhile", filepath.Join(p.dir.Name(), p.to))
 	}
 	if err := p.dir.Rename(p.name, p.to); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path"
 	"path/filepath"
@@ -32,7 +33,8 @@ type Source struct {
 	// GPGV runs gpgv with arguments and returns what it wrote to its output.
 	GPGV func(ctx context.Context, args ...string) ([]byte, error)
 	// Now is the clock by which a Release file is too old.
-	Now func() time.Time
+	Now  func() time.Time
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: over TCP
 }
 
 // Untrusted is an error about what was sent, not about sending it: it is not what
@@ -63,7 +65,7 @@ type Tarball struct {
 // verifies, has the hash of SHA256SUMS, and that has the tarball's.
 func (s Source) Find(ctx context.Context) (Tarball, error) {
 	dists := strings.TrimRight(s.Mirror, "/") + "/dists/" + s.Suite
-	signed, err := get(ctx, dists+"/InRelease", maxRelease)
+	signed, err := s.get(ctx, dists+"/InRelease", maxRelease)
 	if err != nil {
 		return Tarball{}, err
 	}
@@ -83,7 +85,7 @@ func (s Source) Find(ctx context.Context) (Tarball, error) {
 	if !ok {
 		return Tarball{}, untrusted("%s/InRelease lists no installer for %s", dists, s.Arch)
 	}
-	sums, err := get(ctx, dists+"/"+images+"/SHA256SUMS", maxSums)
+	sums, err := s.get(ctx, dists+"/"+images+"/SHA256SUMS", maxSums)
 	if err != nil {
 		return Tarball{}, err
 	}
@@ -144,10 +146,10 @@ func (t Tarball) Fetch(ctx context.Context, to io.Writer, progress func(done, al
 // fetchLimit is how long a small file may take, however it drips.
 const fetchLimit = 5 * time.Minute
 
-func get(ctx context.Context, url string, limit int64) ([]byte, error) {
+func (s Source) get(ctx context.Context, url string, limit int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
-	res, err := httpget.Get(ctx, url, httpget.Options{Limit: limit})
+	res, err := httpget.Get(ctx, url, httpget.Options{Limit: limit, Dial: s.dial})
 	if err != nil {
 		return nil, sent(err)
 	}

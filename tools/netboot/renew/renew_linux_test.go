@@ -49,7 +49,7 @@ func tree(build string) []entry {
 	d := "./debian-installer/amd64/"
 	return []entry{
 		{name: d + "linux", text: "kernel " + build},
-		{name: d + "initrd.gz", text: "initrd " + build},
+		{name: d + "initrd.gz", text: "\x1f\x8b initrd " + build},
 		{name: "./version.info", text: build},
 		{name: "./pxelinux.0", link: "debian-installer/amd64/pxelinux.0", kind: tar.TypeSymlink},
 		{

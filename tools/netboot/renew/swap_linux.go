@@ -193,7 +193,7 @@ func both(root, stage string) (r, s *os.Root, all []place, err error) {
 	return nil, nil, nil, err
 }
 
-// Swapped tells whether all that is new stands in the served root.
+// Swapped tells whether all that is new is in the served root.
 func Swapped(root, stage string) (bool, error) {
 	r, s, all, err := both(root, stage)
 	if err != nil {
@@ -250,7 +250,7 @@ func readNote(stage *os.Root) (all []place, err error) {
 	return all, nil
 }
 
-// Swap exchanges what is new in the stage with what stands in the served root,
+// Swap exchanges what is new in the stage with what is in the served root,
 // the kernel's folder in one act (renameat2(2), RENAME_EXCHANGE): whoever reads
 // finds one or the other, and a server that holds the root open finds the new
 // one. forward false puts the old back. Done again, or over a part of itself,

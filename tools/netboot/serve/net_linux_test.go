@@ -53,6 +53,7 @@ func run(t *testing.T, stdin string, argv ...string) []byte {
 
 // TestProbe: dnsmasq on one end of a pair of interfaces, the question on the other.
 func TestProbe(t *testing.T) {
+	means.Short(t, "takes seconds")
 	dnsmasq := means.Tool(t, "dnsmasq")
 	if !inNamespace(t) {
 		return

@@ -77,7 +77,7 @@ func Probe(ctx context.Context, link string, hw net.HardwareAddr, wait time.Dura
 const cookie = 0x63825363
 
 // discover is a DHCPDISCOVER that wants its answer by broadcast (RFC 2131,
-// section 2): no client stands behind the card's address.
+// section 2): no client is behind the card's address.
 func discover(xid uint32, hw net.HardwareAddr) []byte {
 	b := make([]byte, 300)
 	b[0], b[1], b[2] = 1, 1, 6

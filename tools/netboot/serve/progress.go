@@ -189,7 +189,7 @@ func (p *Progress) discovered(c *client, rest string, now time.Time) {
 			c.stage = asked
 			p.say(c, now, "asks, and is not expected: it is left alone (--host NAME=%s)", c.mac)
 		}
-	case c.stage < asked || c.pxe && c.stage >= kernel: // also when it starts anew
+	case c.stage < asked || c.pxe && c.stage >= kernel: // also when it starts again
 		c.stage, c.sent, c.missing, c.warned = asked, nil, nil, false
 		kind := c.arch
 		if kind == "" {

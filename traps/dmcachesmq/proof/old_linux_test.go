@@ -9,11 +9,6 @@ import (
 	"fettle/traps/dmcachesmq"
 )
 
-func TestMain(m *testing.M) {
-	defer labtest.Cleanup()
-	m.Run()
-}
-
 // TestOldKernels boots what make lab-smq-old has built: both run dm-cache with
 // smq, and one of them has the old rules, all on. What the rules come to is
 // shown by fettle lab dm-cache-smq/old, in half an hour.

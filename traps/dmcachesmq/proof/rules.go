@@ -19,7 +19,7 @@ const (
 	rulesLast  = 40 * time.Second // of the other data's time, which counts
 )
 
-// whichRule mends some of the old rules at a time, and looks at what becomes of
+// whichRule fixes some of the old rules at a time, and looks at what becomes of
 // other data then.
 func whichRule(b *lab.Bench) error {
 	b.Columns("Mended", "Hits %", "IOPS", "Promoted", "Demoted")

@@ -98,7 +98,7 @@ func runOn(b *lab.Bench, guard bool) ([]blockcache.Judged, error) {
 			return nil, err
 		}
 	}
-	measure := []string{"fettle", "measure", "blockcache", "--job", "/run/job.fio", "--format", "json"}
+	measure := []string{"fettle-lab", "measure", "blockcache", "--job", "/run/job.fio", "--format", "json"}
 	if _, err := b.Run(append(measure, "--slow", slow, "--fast", fast, "--runtime", runsBaseline, "--out", "/run/baselines")...); err != nil {
 		return nil, err
 	}
@@ -196,13 +196,13 @@ func writesGuarded(b *lab.Bench, used, free string) error {
 		code         int
 		says         string
 	}{
-		{free, "--destroy=false", 2, "With --destroy it is done all the same"},
+		{free, "--destroy=false", 2, "--destroy allows it"},
 		{used, "--destroy", 2, "is in use: it is part of dm-"},
 		{free, "--destroy", 0, "slow device"},
 	} {
 		out, code, err := b.Exec(
 			[]string{
-				"fettle",
+				"fettle-lab",
 				"measure",
 				"blockcache",
 				"--slow",

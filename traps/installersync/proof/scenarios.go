@@ -50,10 +50,31 @@ var (
 	}
 )
 
+// beside is what is left of the wrapper.
+var beside = lab.Probe{Name: "beside it", Run: []string{"sh", "-c", "cd /usr/bin && echo dpkg.*"},
+	Want: []string{`dpkg\.distrib`, `dpkg\.\*`, `dpkg\.distrib`}}
+
+// synced are slips that a power cut alone would show: no sync, and the last step after it.
+func synced(last string) map[string]string {
+	const why = "what is not on the disk yet is lost in a power cut alone"
+	return map[string]string{"left out: run /bin/sync": why, "too late: " + last: why}
+}
+
+// leftBehind are such, and one that only a failure between two steps would show.
+func leftBehind() map[string]string {
+	slips := synced("delete /usr/bin/dpkg.eatmydata")
+	slips["too late: "+undivert("--rename")] = "the other step, once both are done, deletes the wrapper that was moved away"
+	return slips
+}
+
+func undivert(rename string) string {
+	return "run /usr/bin/dpkg-divert --quiet " + rename + " --local --divert /usr/bin/dpkg.distrib --remove /usr/bin/dpkg"
+}
+
 var Scenarios = []lab.Scenario{
 	{
 		Name: "left-behind", About: "dpkg is a wrapper with eatmydata since the installation", Needs: needs, Subject: "/usr/bin/dpkg",
-		Prepare: divert(noteWrapper), Probes: []lab.Probe{diverted, runs, works}, Vanishes: true,
+		Prepare: divert(noteWrapper), Probes: []lab.Probe{diverted, runs, works, beside}, Vanishes: true, Harmless: leftBehind(),
 	},
 	{
 		Name: "link", About: "the wrapper is a link, as Debian Edu makes it", Needs: needs, Subject: "/usr/bin/dpkg",
@@ -62,17 +83,18 @@ var Scenarios = []lab.Scenario{
 			lab.Act{Run: []string{"mv", "/usr/bin/dpkg", "/usr/bin/dpkg.edu"}},
 			lab.Act{Run: []string{"ln", "-s", "./dpkg.edu", "/usr/bin/dpkg"}},
 		),
-		Probes: []lab.Probe{diverted, runs, works}, Vanishes: true,
+		Probes: []lab.Probe{diverted, runs, works}, Vanishes: true, Harmless: synced(undivert("--rename")),
 	},
 	{
 		Name: "nothing-in-its-place", About: "dpkg was moved away, and the installation ended there", Needs: needs, Subject: "/usr/bin/dpkg",
-		Prepare: append(divert(noteWrapper), lab.Act{Run: []string{"rm", "/usr/bin/dpkg"}}),
-		Probes:  []lab.Probe{diverted, {Name: runs.Name, Run: runs.Run, Want: []string{"nothing", "ELF", "nothing"}}, works}, Vanishes: true,
+		Prepare:  append(divert(noteWrapper), lab.Act{Run: []string{"rm", "/usr/bin/dpkg"}}),
+		Probes:   []lab.Probe{diverted, {Name: runs.Name, Run: runs.Run, Want: []string{"nothing", "ELF", "nothing"}}, works},
+		Vanishes: true, Harmless: synced(undivert("--rename")),
 	},
 	{
 		Name: "diversion-alone", About: "dpkg is back, and its diversion is still there", Needs: needs, Subject: "/usr/bin/dpkg",
 		Prepare: append(divert(noteWrapper), lab.Act{Run: []string{"mv", "-f", "/usr/bin/dpkg.distrib", "/usr/bin/dpkg"}}),
-		Probes:  []lab.Probe{diverted, works}, Vanishes: true,
+		Probes:  []lab.Probe{diverted, works}, Vanishes: true, Harmless: synced(undivert("--no-rename")),
 	},
 	{
 		Name: "somebody-elses", About: "dpkg is wrapped for another reason", Needs: needs, Innocent: true,

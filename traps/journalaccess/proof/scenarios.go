@@ -10,7 +10,8 @@ const machineID = "0123456789abcdef0123456789abcdef"
 var needs = lab.Needs{
 	Modules: []string{"loop", "ext4"},
 	Tools: []string{"truncate", "mkfs.ext4", "mount",
-		"systemd-journald", "systemd-cat", "journalctl", "setpriv", "mkdir", "chgrp", "chmod", "echo", "ls", "setfacl", "sh", "find"},
+		"systemd-journald", "systemd-cat", "journalctl", "setpriv", "mkdir", "chgrp", "chmod", "echo", "ls", "setfacl", "sh", "stat",
+		"rmdir", "getfacl", "grep", "find"},
 	Files: []string{"/usr/lib/tmpfiles.d"},
 }
 
@@ -32,6 +33,11 @@ const (
 var whoReads = []lab.Probe{
 	{Name: "what ana of adm reads", Run: as("1000", "4", last...), Want: []string{nothing, line, nothing}},
 	{Name: "what nobody reads", Run: as("65534", "65534", last...), Want: []string{nothing, nothing, nothing}},
+	{
+		Name: "group of a new folder, and lines of its ACL about adm",
+		Run:  []string{"sh", "-c", "cd " + top + " && mkdir new && echo $(stat -c %G new) $(getfacl -c new | grep -c :adm:); rmdir new"},
+		Want: []string{"root 0", "systemd-journal 2", "root 0"},
+	},
 	{
 		Name: "what nobody may write to",
 		Run:  as("65534", "65534", "sh", "-c", "find "+top+" ! -type l -writable 2>/dev/null"),
@@ -59,10 +65,25 @@ func journal(before ...lab.Act) []lab.Act {
 	)
 }
 
+// asBefore are slips that change nothing in a journal that journald has just made.
+var asBefore = map[string]string{
+	"owner alone: give " + journalFile + " mode 0640, owner root, group systemd-journal": "journald makes the file with this mode",
+
+	"too late: give " + top + " mode 2755, owner root, group systemd-journal":         sameMask,
+	"too late: give " + folder + " mode 2755, owner root, group systemd-journal":      sameMask,
+	"too late: give " + journalFile + " mode 0640, owner root, group systemd-journal": sameMask,
+}
+
+const (
+	folder      = top + "/" + machineID
+	journalFile = folder + "/system.journal"
+	sameMask    = "the mode's group bits are the mask of the ACL, whichever is set first"
+)
+
 var Scenarios = append([]lab.Scenario{
 	{
 		Name: "made-by-mkdir", About: "A journal folder made with mkdir, a real journald, and an ordinary user of the group adm",
-		Needs: needs, Probes: whoReads, Subject: top,
+		Needs: needs, Probes: whoReads, Subject: top, Harmless: asBefore,
 		Prepare: journal(),
 	},
 	{

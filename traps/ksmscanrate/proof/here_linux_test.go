@@ -39,7 +39,7 @@ func TestPacesHere(t *testing.T) {
 	if _, err := os.Stat(dir + "run"); err != nil {
 		means.Missing(t, "a kernel with KSM")
 	}
-	tmp := t.TempDir()
+	tmp := means.Programs(t, "fettle")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -47,11 +47,6 @@ func TestPacesHere(t *testing.T) {
 	standIn := filepath.Join(tmp, "qemu-system-x86_64")
 	if err := os.Symlink(self, standIn); err != nil {
 		t.Fatal(err)
-	}
-	build := exec.Command("go", "build", "-o", tmp, "fettle/cmd/fettle")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building fettle: %v\n%s", err, out)
 	}
 	path := func(name string) string {
 		if name == "fettle" || name == filepath.Base(standIn) {

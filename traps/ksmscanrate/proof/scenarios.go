@@ -38,6 +38,14 @@ var probes = []lab.Probe{
 	}, // half a minute, where nobody else wants the CPU
 }
 
+// lasting has what sets values at boot.
+var lasting = lab.Needs{Engine: "qemu", MemMiB: 640, Limit: 8 * time.Minute, Tools: []string{"cat", "grep", "sh", "systemd-tmpfiles"}}
+
+// atBoot has the pace set as the next boot does.
+var atBoot = lab.Probe{Name: "the same pace at the next boot", Run: []string{"sh", "-c", "cd " + dir + " && v=$(cat pages_to_scan) && " +
+	"echo 7 > pages_to_scan && systemd-tmpfiles --create --boot --prefix=" + dir + "; n=$(cat pages_to_scan); " +
+	"echo $v > pages_to_scan; [ $n = $v ] && echo yes || echo no"}, Want: []string{"no", "yes", "no"}}
+
 // merging turns KSM on at a pace, with memory to merge. Pages a batch, and
 // milliseconds of sleep between batches.
 func merging(pages, sleep int) []lab.Act {
@@ -55,8 +63,10 @@ func merging(pages, sleep int) []lab.Act {
 var Scenarios = []lab.Scenario{
 	{
 		Name: "slow-scan", About: "A full scan of all memory that takes a quarter of an hour",
-		Needs: needs, Probes: probes, Subject: "scan-rate",
+		Needs: lasting, Probes: append([]lab.Probe{atBoot}, probes...), Subject: "scan-rate",
 		Prepare: merging(10, 200),
+		Files: map[string]string{"/etc/tmpfiles.d/fettle-ksm.conf": "# Settings of kernel samepage merging, tmpfiles.d(5). Written by fettle.\n" +
+			"w /sys/kernel/mm/ksm/pages_to_scan - - - - 100\n"},
 	},
 	{
 		Name: "slow-scan-advised", About: "The kernel's own number of pages, and too long a sleep: the advisor is to find the pace",
@@ -71,6 +81,10 @@ var Scenarios = []lab.Scenario{
 			{Name: "pages saved", Run: []string{"cat", dir + "pages_sharing"}, Ratio: 2, Lasts: true, Within: 6 * time.Minute},
 		},
 		Prepare: merging(100, 2000),
+		Files: map[string]string{"/etc/tmpfiles.d/fettle-ksm.conf": "# Settings of kernel samepage merging, tmpfiles.d(5). Written by fettle.\n" +
+			"w /sys/kernel/mm/ksm/advisor_target_scan_time - - - - 600\nw /sys/kernel/mm/ksm/advisor_max_cpu - - - - 50\n" +
+			"w /sys/kernel/mm/ksm/advisor_max_pages_to_scan - - - - 30000\nw /sys/kernel/mm/ksm/advisor_min_pages_to_scan - - - - 500\n" +
+			"w /sys/kernel/mm/ksm/advisor_mode - - - - scan-time\n"},
 	},
 	{
 		Name: "quick-scan", About: "The kernel's default pace is quick enough for so little memory",

@@ -160,12 +160,16 @@ var Scenarios = []lab.Scenario{
 		Name: "verification-off", About: "A real slapd, and a client that takes any certificate for it",
 		Needs: needs, Subject: "openldap",
 		Probes:  []lab.Probe{search("ldap://"+labServer, takes, takes, takes), search("ldap://"+imposterServer, takes, refuses, takes)},
-		Prepare: server("TLS_CACERT /etc/ssl/certs/ca-certificates.crt\nTLS_REQCERT never\n", imposter...),
+		Prepare: server("# the shop's\nTLS_CACERT /etc/ssl/certs/ca-certificates.crt\nTLS_REQCERT never\nSIZELIMIT 12", imposter...),
+		Files: map[string]string{"/etc/ldap/ldap.conf": "URI ldap://192.0.2.10\n# the shop's\n" +
+			"TLS_CACERT /etc/ssl/certs/ca-certificates.crt\nTLS_REQCERT\tdemand\nSIZELIMIT 12"},
 	},
 	{
 		Name: "ca-file-gone", About: "A CA file that is missing; another of the host's holds the CA",
 		Long: true, Needs: needs, Subject: "openldap", Probes: []lab.Probe{search("ldap://"+labServer, refuses, takes, refuses)},
 		Prepare: server("TLS_CACERT /etc/ldap/ca.pem\n"),
+		Files: map[string]string{"/etc/ldap/ldap.conf": "URI ldap://" + labServer + "\n" +
+			"TLS_CACERT\t/etc/ssl/certs/ca-certificates.crt\n"},
 	},
 	{
 		Name: "verifies", About: "A server whose certificate verifies, asked for it",

@@ -192,7 +192,7 @@ func nth(points []string, n int) string {
 }
 
 // cut lets fettle be killed at a point. One that did not come to it has done
-// its work, which is taken back before the next attempt.
+// its work, which is rolled back before the next attempt.
 func (c *crasher) cut(verb, point string) error {
 	for range attempts {
 		if err := c.fresh(verb); err != nil {
@@ -226,7 +226,7 @@ func (c *crasher) kill(verb string, n int, point, then string) (refused bool, er
 	if n%4 == 0 { // another fix must not begin now
 		if changes, _, _ := c.command("", "changes"); strings.Contains(changes, "cut off") {
 			out, code, err := c.command("", "fix", "mdadm-bad-blocks", "--on", "md0/loop0", "--yes")
-			// 8: this change stands half-way; 5: its member is still missing.
+			// 8: this change is half done; 5: its member is still missing.
 			if err != nil || code != 8 && code != 5 {
 				return false, fmt.Errorf("a second fix meanwhile: status %d, %v: %s", code, err, out)
 			}

@@ -150,6 +150,7 @@ var Scenarios = []lab.Scenario{
 	},
 	{
 		Name: "configuration", About: "mdadm.conf that lets new arrays have a list", Needs: needs, Subject: "mdadm.conf",
+		Files: map[string]string{"/etc/mdadm/mdadm.conf": "HOMEHOST <system>\nCREATE owner=root bbl=no # as installed\nMAILADDR root\n"},
 		Probes: []lab.Probe{{Name: "mdadm.conf", Run: []string{"grep", "-i", "create", "/etc/mdadm/mdadm.conf"},
 			Want: []string{"CREATE owner=root # as installed", ".*bbl=no.*", "CREATE owner=root # as installed"}}},
 		Prepare: append(

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,7 +131,28 @@ func (s Bitmap) Apply(ctx context.Context, st *step.Site, _ []step.Item) error {
 	case there == s.Internal:
 		return &step.Untouched{Err: fmt.Errorf("somebody else has run mdadm --grow /dev/%s %s in the meantime", s.Array, s.to())}
 	}
-	return step.Run(ctx, st.Machine, slices.Concat([]string{mdadm}, s.Commands()[0][1:]), limit)
+	err = step.Run(ctx, st.Machine, slices.Concat([]string{mdadm}, s.Commands()[0][1:]), limit)
+	if err != nil && s.Internal {
+		return s.unreadable(st.Machine, err)
+	}
+	return err
+}
+
+// unreadable explains why a bitmap was not added, where every member has been re-added over
+// an earlier one: each re-add marks its member (Bitmap_sync), a bitmap is read from members
+// without the mark only, and none loses it before the array is assembled anew (Linux 6.1,
+// drivers/md/md.c, super_1_validate; md-bitmap.c, read_sb_page). The kernel then leaves the
+// place of the bitmap set (md-bitmap.c, location_store), as if there were one: that is put
+// right.
+func (s Bitmap) unreadable(m machine.Machine, err error) error {
+	there, lerr := s.present(m)
+	policy, perr := m.ReadValue(s.sysfs("consistency_policy")) // Linux 4.12
+	if lerr != nil || perr != nil || !there || policy == "bitmap" {
+		return err
+	}
+	return errors.Join(fmt.Errorf("%w: the kernel adds no bitmap to an array of which every member was re-added over an earlier one, "+
+		"until %s is assembled again; restart the host (or stop the array and assemble it), then repeat this", err, s.Array),
+		m.WriteValue(s.sysfs("bitmap/location"), "none"))
 }
 
 // Shell writes the step for a shell: the array is the one that was

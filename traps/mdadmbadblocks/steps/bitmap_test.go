@@ -27,6 +27,8 @@ func TestBitmap(t *testing.T) {
 		{name: "after a resync", step: add, location: "none", spoil: func(f *fakeMD) { f.syncs("resync", 5) }, want: "+8"},
 		{name: "during a check", step: add, location: "none", spoil: func(f *fakeMD) { f.files["sync_action"] = "check" }, want: "none",
 			err: "while array is resyncing"},
+		{name: "every member re-added before", step: add, location: "none", want: "none", err: "is assembled again",
+			spoil: func(f *fakeMD) { f.files["consistency_policy"], f.marked = "resync", true }},
 		{name: "somebody added one", step: add, location: "+8", want: "+8", err: "somebody else"},
 		{name: "somebody dropped it", step: drop, location: "none", want: "none", err: "somebody else"},
 		{name: "in a file", step: drop, location: "file", want: "file", err: "internal ones only"},

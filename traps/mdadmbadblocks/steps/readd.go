@@ -156,7 +156,7 @@ func (s Readd) Apply(ctx context.Context, st *step.Site, _ []step.Item) error {
 		return err
 	}
 	var refused error // why the member came back without what was wanted
-	readds := 0       // of this run: a member that leaves again is not added for ever
+	readds := 0       // of this run: a member that leaves again is not added forever
 	for first := true; ; first = false {
 		at, err := s.where(st.Machine)
 		if err != nil {
@@ -244,7 +244,7 @@ func (s Readd) in(ctx context.Context, st *step.Site, refused error, readds int)
 	if err == nil {
 		return false, nil
 	}
-	// It may have had its effect all the same: then go on.
+	// It may have had its effect nevertheless: then go on.
 	if at, werr := s.where(st.Machine); werr == nil && at != inSync {
 		return false, nil
 	}
@@ -275,7 +275,7 @@ func (s Readd) remove(ctx context.Context, st *step.Site) error {
 	)
 }
 
-// readd adds the member again: as wanted, else as it is, else anew. refused
+// readd adds the member again: as wanted, else as it is, else again. refused
 // says why it could not be as wanted; err that it is still out.
 func (s Readd) readd(ctx context.Context, st *step.Site) (refused, err error) {
 	md, dev := "/dev/"+s.Array, "/dev/"+s.Member

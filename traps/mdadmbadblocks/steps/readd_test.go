@@ -35,6 +35,7 @@ type fakeMD struct {
 	polls  int // looks until a recovery ends
 	refuse func(verb string, d *fakeDev) (out string, exit int)
 	looked func() // at every look at sync_action
+	marked bool   // no member's bitmap can be read
 }
 
 type fakeDev struct {
@@ -117,6 +118,11 @@ func (f *fakeMD) ReadValue(p string) (string, error) {
 	return v, nil
 }
 
+func (f *fakeMD) WriteValue(p, v string) error {
+	f.files[strings.TrimPrefix(p, "/sys/block/"+f.name+"/md/")] = v
+	return nil
+}
+
 func (f *fakeMD) List(dir string) (out []string, _ error) {
 	for name, d := range f.devs {
 		switch {
@@ -160,6 +166,9 @@ func (f *fakeMD) Run(_ context.Context, argv []string, _ time.Duration) (machine
 			return machine.Output{Stderr: []byte("mdadm: Cannot add bitmap while array is resyncing or reshaping etc."), Exit: 1}, nil
 		}
 		f.files["bitmap/location"] = map[string]string{"--bitmap=internal": "+8", "--bitmap=none": "none"}[argv[3]]
+		if f.marked {
+			return machine.Output{Stderr: []byte("mdadm: failed to set internal bitmap."), Exit: 1}, nil
+		}
 		return machine.Output{}, nil
 	}
 	dev := f.devs[strings.TrimPrefix(argv[len(argv)-1], "/dev/")]

@@ -5,6 +5,9 @@ import "fettle/lab"
 
 var needs = lab.Needs{Systemd: true, Tools: []string{"sh", "systemctl", "mkdir", "stat"}}
 
+// generates is a machine whose systemd makes units of fstab's lines.
+var generates = lab.Needs{Systemd: true, Tools: needs.Tools, Files: []string{"/usr/lib/systemd/system-generators/systemd-fstab-generator"}}
+
 func unit(name, text string) lab.Act {
 	return lab.Act{Write: &lab.File{Path: "/etc/systemd/system/" + name, Content: text, Mode: 0o644}}
 }
@@ -41,6 +44,14 @@ var Scenarios = []lab.Scenario{
 			{Run: []string{"systemctl", "daemon-reload"}},
 			{Run: []string{"systemctl", "enable", "srv.mount"}},
 			unit("srv.mount", srv+large),
+		},
+		Probes: []lab.Probe{{Name: "blocks of 4 KiB in /srv", Run: []string{"stat", "-f", "-c", "%b", "/srv"}, Want: []string{"0", "1024", "0"}}},
+	},
+	{
+		Name: "added-since", About: "A line of fstab that was added after systemd read it", Needs: generates, Subject: "/srv",
+		Prepare: []lab.Act{
+			{Run: []string{"mkdir", "-p", "/srv"}},
+			{Write: &lab.File{Path: "/etc/fstab", Content: "# the shop's scratch space\nscratch /srv tmpfs size=4m 0 0\n"}},
 		},
 		Probes: []lab.Probe{{Name: "blocks of 4 KiB in /srv", Run: []string{"stat", "-f", "-c", "%b", "/srv"}, Want: []string{"0", "1024", "0"}}},
 	},

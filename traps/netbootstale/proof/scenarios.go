@@ -67,8 +67,8 @@ var served = []lab.Act{
 var Scenarios = []lab.Scenario{
 	{
 		Name: "point-release", About: "an installer whose kernel modules the mirror has dropped", Needs: needs,
-		Subject: tree + "/debian-installer/amd64", CheckArgs: []string{"--network"},
-		Prepare: served,
+		Subject: tree + "/debian-installer/amd64", CheckArgs: []string{"--network"}, FixArgs: []string{"--network"},
+		Prepare: served, Files: map[string]string{"/srv/tftp/": lab.AnyContent}, // an installer of today's
 		Probes: []lab.Probe{
 			{Name: "udebs for the kernel that TFTP hands out", Run: []string{"/usr/bin/offered"}, Want: []string{"0", "3", "0"}},
 		},
@@ -81,4 +81,5 @@ var Scenarios = []lab.Scenario{
 				{Run: []string{"cp", "-a", "/run/fetched/.", tree}}},
 		),
 	},
+	renamed,
 }

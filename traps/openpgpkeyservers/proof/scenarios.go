@@ -99,20 +99,30 @@ func keyserver(conf ...lab.Act) []lab.Act {
 	}, conf...)
 }
 
+// dirmngrConf has more than the keyserver, and a last line without an end.
+func dirmngrConf(keyserver string) string {
+	return "# asks the pool\nno-use-tor\nconnect-timeout 10\n\nkeyserver " + keyserver + "\n# slow lines\nresolver-timeout 20"
+}
+
 // Scenarios are about root's own configuration, and a script's.
+// asking is a script that receives a key from a server.
+func asking(server string) string {
+	return "#!/bin/sh\ngpg --batch --keyserver " + server + " --recv-keys " + keyID + " 2>&1 | grep -E 'imported: 1|receive failed'\n"
+}
+
 var Scenarios = []lab.Scenario{
 	{
 		Name: "dead-keyserver", About: "dirmngr asks a keyserver whose name is gone",
 		Needs: needs, Subject: "/root/.gnupg/dirmngr.conf", FixArgs: []string{"--with", "keyserver=" + server},
-		Prepare: keyserver(lab.Act{Write: &lab.File{Path: "/root/.gnupg/dirmngr.conf", Content: "keyserver hkp://pool.sks-keyservers.net\n"}}),
+		Prepare: keyserver(lab.Act{Write: &lab.File{Path: "/root/.gnupg/dirmngr.conf", Content: dirmngrConf("hkp://pool.sks-keyservers.net")}}),
+		Files:   map[string]string{"/root/.gnupg/dirmngr.conf": dirmngrConf(server)},
 		Probes:  []lab.Probe{{Name: "gpg --recv-keys", Run: fetches(), Want: received}},
 	},
 	{
 		Name: "dead-keyserver-in-script", About: "A daily script asks a keyserver of pgp.net",
 		Needs: needs, Long: true, Subject: "/etc/cron.daily/refresh", FixArgs: []string{"--with", "keyserver=" + server},
-		Prepare: keyserver(lab.Act{Write: &lab.File{Path: "/etc/cron.daily/refresh", Mode: 0o755,
-			Content: "#!/bin/sh\ngpg --batch --keyserver " +
-				"hkp://subkeys.pgp.net --recv-keys " + keyID + " 2>&1 | grep -E 'imported: 1|receive failed'\n"}}),
+		Prepare: keyserver(lab.Act{Write: &lab.File{Path: "/etc/cron.daily/refresh", Mode: 0o755, Content: asking("hkp://subkeys.pgp.net")}}),
+		Files:   map[string]string{"/etc/cron.daily/refresh": asking(server)},
 		Probes: []lab.Probe{
 			{
 				Name: "the script",

@@ -58,11 +58,24 @@ func router(sysctls ...string) []lab.Act {
 	)
 }
 
+// unasked is why it is all one here when routers are asked.
+const unasked = "this router advertises every few seconds by itself"
+
 var Scenarios = []lab.Scenario{
 	{
 		Name: "forwarding-deafens", About: "A host that forwards IPv6 ignores the advertisements of a real router",
 		Needs: needs, Probes: probes, Subject: "eth0",
 		Prepare: router("net.ipv6.conf.all.forwarding=1"),
+		Harmless: map[string]string{
+			"left out: ask the routers on eth0 for an advertisement":                   unasked,
+			"too late: ask the routers on eth0 for an advertisement":                   unasked,
+			"too late: set the running value of net/ipv6/conf/eth0/accept_ra to \"2\"": unasked,
+		},
+		Files: map[string]string{
+			"/etc/sysctl.d/90-fettle-ra-eth0.conf": "# Made by fettle (ipv6-ra-forwarding): take " +
+				"router advertisements on\n" +
+				"# eth0 although this host forwards IPv6.\nnet.ipv6.conf.eth0.accept_ra = 2\n",
+		},
 	},
 	{
 		Name: "not-forwarding", About: "A host that does not forward listens, and has its default route",

@@ -1,5 +1,7 @@
-// Generate checks all rules and writes package compiled. It is run by go
-// generate in traps/rules.
+// Generate checks all rules and writes rules.book. It is run by go generate in
+// traps/rules. With arguments it writes rules to measure with:
+//
+//	go run ./generate synthetic DIR 200
 package main
 
 import (
@@ -7,66 +9,58 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+
+	"fettle/engine/rule"
 )
 
 func main() {
-	if err := run("."); err != nil {
+	if len(os.Args) == 4 && os.Args[1] == "synthetic" {
+		n, err := strconv.Atoi(os.Args[3])
+		if err == nil {
+			err = synthetic(os.Args[2], ".", n)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	book, err := generate(".")
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
+	}
+	if book != nil {
+		if werr := os.WriteFile("rules.book", book, 0o644); werr != nil {
+			fmt.Fprintln(os.Stderr, werr)
+			err = werr
+		}
+	}
+	if err != nil {
 		os.Exit(1)
 	}
 }
 
-// run writes the Go files of the rules in a folder to its folder compiled.
-func run(dir string) error {
-	files, err := generate(dir)
-	if files == nil {
-		return err
-	}
-	old, gerr := filepath.Glob(filepath.Join(dir, "compiled", "*.go"))
-	if gerr != nil {
-		return gerr
-	}
-	for _, name := range old {
-		if base := filepath.Base(name); base != "compiled.go" && files[base] == nil {
-			if err := os.Remove(name); err != nil {
-				return err
-			}
-		}
-	}
-	for name, content := range files {
-		if werr := os.WriteFile(filepath.Join(dir, "compiled", name), content, 0o644); werr != nil {
-			return werr
-		}
-	}
-	return err
-}
-
-// generate makes the files, by name. A rule that somebody is still writing does
-// not keep the others back: its mistakes are the error.
-func generate(dir string) (map[string][]byte, error) {
+// generate makes the book of the rules in a folder. A rule that somebody is still
+// writing does not keep the others back: its mistakes are the error.
+func generate(dir string) ([]byte, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*", "rule.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{}
-	var ids []string
+	var rules []*rule.Frozen
 	var bad []error
 	for _, name := range names {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		id := filepath.Base(filepath.Dir(name))
-		src, err := source(id, b)
-		if err != nil {
-			bad = append(bad, err)
+		r, mistakes := rule.Parse(filepath.Base(filepath.Dir(name))+"/rule.yaml", b, true)
+		if len(mistakes) > 0 {
+			bad = append(bad, mistakes)
 			continue
 		}
-		files[id+".go"] = src
-		ids = append(ids, id)
+		rules = append(rules, r.Freeze())
 	}
-	if files["list.go"], err = list(ids); err != nil {
-		return nil, err
-	}
-	return files, errors.Join(bad...)
+	return rule.Book(rules), errors.Join(bad...)
 }

@@ -4,6 +4,7 @@
 package proof
 
 import (
+	"maps"
 	"slices"
 
 	"fettle/lab"
@@ -20,7 +21,8 @@ type remedy struct {
 	judge   []string
 	trapped string // what the judge prints
 	fixed   string
-	final   bool // cannot be undone
+	final   bool              // cannot be undone
+	files   map[string]string // what they hold after the fix, whole
 }
 
 // Rules are those that a scenario here fixes.
@@ -58,6 +60,9 @@ func story(all []remedy) []lab.Step {
 			lab.Checked(r.rule, map[string]string{"*": "found"}), judged(r.trapped),
 			lab.Mended(fix...),
 			expect(0, "", "fettle", "check", r.rule), judged(r.fixed))
+		for _, name := range slices.Sorted(maps.Keys(r.files)) {
+			acts = append(acts, lab.Act{Holds: &lab.File{Path: name, Content: r.files[name]}})
+		}
 		if !r.final {
 			acts = append(acts, expect(0, "", "fettle", "undo", "--yes"), lab.Checked(r.rule, map[string]string{"*": "found"}), judged(r.trapped))
 		}
@@ -99,12 +104,14 @@ var Scenarios = []lab.Scenario{
 				"ldconfig",
 				"start-stop-daemon",
 				"diff",
+				"stat",
 			}},
 		Steps: append([]lab.Step{{Name: "a-debian", Acts: []lab.Act{
 			file("/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n"), file("/usr/lib/systemd/systemd", ""),
 			file(
 				"/var/lib/dpkg/status",
-				pkg("cron", "installed")+pkg("unattended-upgrades", "installed"),
+				pkg("cron", "installed")+pkg("unattended-upgrades", "installed")+pkg("logrotate", "installed")+
+					pkg("fail2ban", "installed")+pkg("python3-systemd", "installed"),
 			), file("/etc/nsswitch.conf", "hosts: files\n"),
 		}}}, story(plain)...)},
 	{Name: "units", About: "Remedies of rules that start, enable and configure units, under the host's own systemd",
@@ -123,27 +130,47 @@ func pkg(name, state string) string {
 }
 
 var plain = []remedy{
-	{rule: "own-name-not-in-hosts", prepare: []lab.Act{file("/etc/hostname", "shop\n"), file("/etc/hosts", "127.0.0.1 localhost\n")},
+	{rule: "fail2ban-no-log", prepare: []lab.Act{file("/etc/fail2ban/jail.d/defaults-debian.conf", "[sshd]\nenabled = true\n")},
+		files: map[string]string{"/etc/fail2ban/jail.d/zz-fettle-sshd.conf": "[sshd]\nbackend = systemd\n"},
+		judge: sh(`cat /etc/fail2ban/jail.d/*.conf | grep -c backend`), trapped: "judge: 0", fixed: "judge: 1"},
+	{rule: "fail2ban-blind-to-sessions", prepare: []lab.Act{file("/usr/libexec/sshd-session", ""),
+		file("/etc/fail2ban/filter.d/sshd.conf", "[DEFAULT]\n_daemon = sshd\n")},
+		files: map[string]string{"/etc/fail2ban/filter.d/sshd.local": "[Definition]\n_daemon = sshd(?:-session)?\n"},
+		judge: sh(`cat /etc/fail2ban/filter.d/sshd.* | grep -c session`), trapped: "judge: 0", fixed: "judge: 1"},
+	{rule: "logrotate-file-ignored", prepare: []lab.Act{file("/etc/logrotate.conf", "weekly\ninclude /etc/logrotate.d\n"),
+		mode("/etc/logrotate.d/shop", "/var/log/shop.log {\n  weekly\n}\n", 0o664), run("chmod", "0664", "/etc/logrotate.d/shop")},
+		judge: sh(`stat -c %a /etc/logrotate.d/shop`), trapped: "judge: 664", fixed: "judge: 644"},
+	{rule: "own-name-not-in-hosts", prepare: []lab.Act{file("/etc/hostname", "shop\n"),
+		file("/etc/hosts", "# ours\n127.0.0.1 localhost\n192.0.2.7 till\n")},
+		files: map[string]string{"/etc/hosts": "# ours\n127.0.0.1 localhost\n192.0.2.7 till\n127.0.1.1\tshop\n"},
 		judge: sh(`grep -cw shop /etc/hosts`), trapped: "judge: 0", fixed: "judge: 1"},
 	{
-		rule:    "postgresql-fsync-off",
-		prepare: []lab.Act{file("/etc/postgresql/15/main/postgresql.conf", "port = 5432\nfsync = off   # faster\n")},
+		rule: "postgresql-fsync-off",
+		prepare: []lab.Act{file("/etc/postgresql/15/main/postgresql.conf",
+			"# by the DBA\nport = 5432\nfsync = off   # faster\n\nwork_mem = 64MB")},
+		files: map[string]string{"/etc/postgresql/15/main/postgresql.conf": "" +
+			"# by the DBA\nport = 5432\nfsync = on   # faster\n\nwork_mem = 64MB"},
 		judge:   sh(`grep ^fsync /etc/postgresql/15/main/postgresql.conf`),
 		trapped: "judge: fsync = off",
 		fixed:   "judge: fsync = on",
 	},
-	{rule: "rtc-local-time", prepare: []lab.Act{file("/etc/adjtime", "0.0 0 0.0\n0\nLOCAL\n")},
+	{rule: "rtc-local-time", prepare: []lab.Act{file("/etc/adjtime", "0.013 1700000000 0.0\n1700000000\nLOCAL\n")},
+		files: map[string]string{"/etc/adjtime": "0.013 1700000000 0.0\n1700000000\nUTC\n"},
 		judge: sh(`grep -c UTC /etc/adjtime`), trapped: "judge: 0", fixed: "judge: 1"},
 	{
 		rule: "fstab-without-nofail",
 		prepare: []lab.Act{
 			file("/etc/fstab", "# disks\nLABEL=data\t/srv/data  ext4 defaults,noatime 0 2\nLABEL=x /srv/data2 ext4 nofail 0 2\n"),
 		},
+		files: map[string]string{"/etc/fstab": "" +
+			"# disks\nLABEL=data\t/srv/data  ext4 defaults,noatime,nofail 0 2\nLABEL=x /srv/data2 ext4 nofail 0 2\n"},
 		judge:   sh(`findmnt --fstab -n -o OPTIONS /srv/data`),
 		trapped: "judge: defaults,noatime\n",
 		fixed:   "judge: defaults,noatime,nofail\n",
 	},
-	{rule: "nfs-soft-mount", prepare: []lab.Act{file("/etc/fstab", "nas:/x /mnt/x nfs rw,soft,timeo=30 0 0\n")},
+	{rule: "nfs-soft-mount", prepare: []lab.Act{file("/etc/fstab",
+		"# the NAS\nnas:/x /mnt/x nfs rw,soft,timeo=30 0 0\nnas:/y /mnt/y nfs rw,hard 0 0")},
+		files: map[string]string{"/etc/fstab": "# the NAS\nnas:/x /mnt/x nfs rw,hard,timeo=30 0 0\nnas:/y /mnt/y nfs rw,hard 0 0"},
 		judge: sh(`findmnt --fstab -n -o OPTIONS /mnt/x`), trapped: "judge: rw,soft,timeo=30", fixed: "judge: rw,hard,timeo=30"},
 	{rule: "cron-file-ignored", prepare: []lab.Act{mode("/etc/cron.daily/backup.sh", "#!/bin/sh\n", 0o755)},
 		judge: sh(`run-parts --test /etc/cron.daily`), trapped: "judge: \n", fixed: "judge: /etc/cron.daily/backup\n"},

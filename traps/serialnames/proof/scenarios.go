@@ -57,6 +57,8 @@ var Scenarios = []lab.Scenario{
 		Subject: "/etc/nut/ups.conf",
 		Prepare: slices.Concat(udevd, []lab.Act{{Write: &lab.File{Path: "/etc/nut/ups.conf", Mode: 0o640,
 			Content: "[rack]\n\tdriver = blazer_ser\n\tport = /dev/ttyUSB0\n"}}}),
+		Files: map[string]string{"/etc/nut/ups.conf": "[rack]\n\tdriver = blazer_ser\n" +
+			"\tport = /dev/serial/by-id/usb-QEMU_QEMU_USB_SERIAL_A8003Ye7-if00-port0\n"},
 		Probes: []lab.Probe{{Name: "port of ups.conf", Run: []string{"grep", "port", "/etc/nut/ups.conf"}, Find: `= (\S+)`,
 			Want: []string{"/dev/ttyUSB0", "/dev/serial/by-id/.*A8003Ye7.*", "/dev/ttyUSB0"}}},
 	},

@@ -53,12 +53,17 @@ var Scenarios = []lab.Scenario{
 		Name: "login-for-each-command", About: "A user of a dozen hosts, who logs in anew for each command",
 		Needs: sshhost.Needs("setpriv"), Subject: "ana", Probes: twice,
 		Prepare: append(sshhost.Host(""), knows(12)...),
+		Files: map[string]string{"/home/ana/.ssh/config": "Host lab\n    HostName " + sshhost.Addr + "\n\n" +
+			"# Added by fettle (ssh-control-sockets):\n" +
+			"# commands to one host share a connection.\n" +
+			"Host *\n    ControlMaster auto\n    ControlPath ~/.ssh/control-%C\n    ControlPersist 10m\n"},
 	},
 	{
 		Name: "one-socket-for-all-users", About: "The socket's name lacks the user: a command for bo is run as ana",
 		Needs: sshhost.Needs("setpriv", "id"), Long: true, Subject: "ana", Probes: whose,
 		Prepare: append(sshhost.Host(""), lab.Act{Write: &lab.File{Path: "/run/config", Content: clashing}},
 			lab.Act{Run: []string{"cp", "/run/config", "/home/ana/.ssh/config"}}),
+		Files: map[string]string{"/home/ana/.ssh/config": strings.Replace(clashing, "~/.ssh/%h:%p", "~/.ssh/control-%C", 1)},
 	},
 	{
 		Name: "few-hosts", About: "Users who know three hosts are told nothing",

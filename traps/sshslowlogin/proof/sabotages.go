@@ -7,5 +7,6 @@ import (
 
 // Sabotages are plans that must be noticed.
 var Sabotages = []sabotage.Sabotage{
-	{Name: "sshd-not-reloaded", Scenario: "silent-resolver", Spoil: sabotage.Without(func(u step.Unit) bool { return u.Act == "reload" })},
+	{Name: "sshd-not-reloaded", Scenario: "silent-resolver", Alone: true, // it is measured
+		Spoil: sabotage.Without(func(u step.Unit) bool { return u.Act == "reload" })},
 }

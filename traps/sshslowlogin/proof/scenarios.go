@@ -35,16 +35,20 @@ var (
 	}
 )
 
+const dropIn = "/etc/ssh/sshd_config.d/00-fettle-slow-login.conf"
+
 var Scenarios = []lab.Scenario{
 	{
 		Name: "silent-resolver", About: "UseDNS yes, and a name server that never answers",
 		Needs: sshhost.Needs(), Subject: "reverse-dns", Probes: login, Confirm: sshhost.Confirm,
 		Prepare: sshhost.Host("UseDNS yes\n", sshhost.Silent("2")),
+		Files:   map[string]string{dropIn: "# Set by fettle (ssh-slow-login).\nUseDNS no\n"},
 	},
 	{
 		Name: "gssapi-without-keytab", About: "sshd and ssh have GSSAPI on, the host has no keytab, and no name server answers",
 		Needs: sshhost.Needs(), Long: true, Subject: "gssapi", Probes: login, Confirm: sshhost.Confirm,
 		Prepare: sshhost.Host("GSSAPIAuthentication yes\n", sshhost.Silent("2"), gssClient),
+		Files:   map[string]string{dropIn: "# Set by fettle (ssh-slow-login).\nGSSAPIAuthentication no\n"},
 	},
 	{
 		Name: "greeting-that-waits", About: "A script of update-motd.d asks a machine that is switched off",
@@ -54,7 +58,8 @@ var Scenarios = []lab.Scenario{
 	{
 		Name: "avahi-before-dns", About: "nsswitch.conf asks a real avahi-daemon for each name, which nobody on the link answers",
 		Needs: withMDNS(sshhost.Needs("avahi-daemon")), Long: true, Subject: "nss:mdns4", Probes: login, Confirm: sshhost.Confirm,
-		Prepare: sshhost.Host("UseDNS yes\n", withAvahi...),
+		Prepare: sshhost.Host("UseDNS yes\n", withAvahi...), Vanishes: true,
+		Files: map[string]string{"/etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"},
 	},
 	{
 		Name: "fast", About: "Debian's own set-up, and a name server that never answers: no login asks it",

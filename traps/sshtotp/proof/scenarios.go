@@ -97,16 +97,35 @@ func guarded(file, pam, sshd string, more ...lab.Act) []lab.Act {
 	}, more...)...)
 }
 
+var reloadLate = map[string]string{"too late: reload ssh.service": "PAM's files are read at each login, not when sshd is reloaded"}
+
 var Scenarios = []lab.Scenario{
 	{
 		Name: "never-asked", About: "PAM wants a code of the group totp, and sshd has KbdInteractiveAuthentication no, as Debian ships it",
 		Needs: needs, Subject: "sshd", Probes: withPassword, Confirm: sshhost.Confirm,
-		Prepare: guarded(once, sshhost.Auth+inGroup+code, ""),
+		Prepare:  guarded(once, sshhost.Auth+inGroup+code, ""),
+		Harmless: reloadLate,
+		Files: map[string]string{
+			"/etc/ssh/sshd_config.d/00-fettle-totp.conf": "# One-time codes, by fettle: fettle undo takes this back\nMatch Group totp\n" +
+				"    KbdInteractiveAuthentication yes\nMatch all\n",
+			"/etc/pam.d/sshd": "@include common-auth\n# One-time codes, by fettle: after the password, also a code\n" +
+				"auth [success=1 default=ignore] pam_succeed_if.so quiet user notingroup totp\nauth required pam_google_authenticator.so nullok\n" +
+				"account required pam_nologin.so\n@include common-account\n@include common-session\n" +
+				"session optional pam_motd.so motd=/run/motd.dynamic\nsession optional pam_motd.so noupdate\n",
+		},
 	},
 	{
 		Name: "key-goes-round", About: "The code is asked for, but a key alone lets in: from then on both are needed",
-		Needs: needs, Long: true, Subject: "keys", Probes: withKey, Confirm: sshhost.Confirm,
+		Needs: needs, Long: true, Subject: "keys", Probes: withKey, Confirm: sshhost.Confirm, Harmless: reloadLate,
 		Prepare: guarded(reusable, sshhost.Auth+inGroup+code, "KbdInteractiveAuthentication yes\n"),
+		Files: map[string]string{
+			"/etc/ssh/sshd_config.d/00-fettle-totp.conf": "# One-time codes, by fettle: fettle undo takes this back\nMatch Group totp\n" +
+				"    AuthenticationMethods publickey,keyboard-interactive:pam\nMatch all\n",
+			"/etc/pam.d/sshd": "# One-time codes, by fettle: instead of a password (sshd demands a key)\n" +
+				"auth [success=2 default=ignore] pam_succeed_if.so quiet user notingroup totp\n" +
+				"auth requisite pam_google_authenticator.so nullok\nauth [success=1 default=bad] pam_permit.so\n" +
+				"auth substack common-auth\n# One-time codes, by fettle: so that nullok lets in\nauth required pam_permit.so\n" + sshhost.Rest,
+		},
 	},
 	{
 		Name: "file-others-may-read", About: "The file has mode 0644: the module refuses every code",

@@ -15,7 +15,7 @@ func service(name, exec, restart string) lab.Act {
 			"c=0\n[Unit]\nStartLimitIntervalSec=0\n"}}
 }
 
-// Scenarios: a program that fails at once, over and over, and one that ends
+// Scenarios: a program that fails immediately, over and over, and one that ends
 // well as often.
 var Scenarios = []lab.Scenario{
 	{

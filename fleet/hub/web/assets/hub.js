@@ -22,8 +22,10 @@
       const fresh = page.getElementById(old.id);
       if (!fresh || fresh.innerHTML === old.innerHTML) continue;
       if (old.contains(document.activeElement) && document.activeElement !== document.body && !old.contains($("tr.here"))) continue;
+      const chosen = new Set($$("input[type=checkbox][name=host]:checked", old).map((b) => b.value));
       const open = $$("details[open]", old).map((d) => d.id).filter(Boolean);
       old.replaceChildren(...fresh.childNodes);
+      for (const b of $$("input[type=checkbox][name=host]", old)) b.checked = chosen.has(b.value);
       for (const id of open) { const d = document.getElementById(id); if (d) d.open = true; }
       enhance(old);
     }
@@ -148,6 +150,10 @@
 
   function enhance(part) {
     for (const t of $$("time[datetime]", part)) t.title = new Date(t.dateTime).toLocaleString();
+    for (const all of $$("input[data-all]", part)) {
+      all.hidden = false;
+      all.addEventListener("input", () => { for (const b of $$("input[name=host]", all.closest("table"))) b.checked = all.checked; });
+    }
     for (const box of $$("[data-curve]", part)) curve(box);
     for (const b of $$("button[data-copy]", part)) {
       b.hidden = !navigator.clipboard;

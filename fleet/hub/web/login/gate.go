@@ -27,7 +27,7 @@ type Store interface {
 	PutSession(ctx context.Context, s store.Session) error
 	TouchSession(ctx context.Context, hash string, seen time.Time) error
 	DropSession(ctx context.Context, hash string) error
-	ConfirmSession(ctx context.Context, hash string, role store.Role, at time.Time) error
+	ConfirmSession(ctx context.Context, hash string, role store.Role, sees store.Rights, at time.Time) error
 	AddAudit(ctx context.Context, a store.Audit) error
 	AddAttempts(ctx context.Context, list []store.Attempt) error
 	LoggedInBefore(ctx context.Context, user, hash, from string) (browser, address bool, err error)
@@ -101,6 +101,7 @@ func New(cfg Config) (*Gate, error) {
 type Visitor struct {
 	Name string
 	Role store.Role
+	Sees store.Rights
 	How  string
 	From string // the address
 	// Form is the token that forms carry.
@@ -191,8 +192,8 @@ func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, v Visitor) {
 // sends by itself, so that forms need no token of their own.
 func (g *Gate) identify(r *http.Request) (v Visitor, token bool, err error) {
 	v.From = g.from(r).String()
-	if name, role, err := g.cfg.Proxy.user(r); err != nil || name != "" {
-		v.Name, v.Role, v.How = name, role, "proxy"
+	if id, err := g.cfg.Proxy.user(r); err != nil || id.name != "" {
+		v.Name, v.Role, v.Sees, v.How = id.name, id.role, id.sees, "proxy"
 		return v, false, err
 	}
 	secret, token := bearer(r)
@@ -215,7 +216,7 @@ func (g *Gate) identify(r *http.Request) (v Visitor, token bool, err error) {
 	if err != nil {
 		return v, token, err
 	}
-	v.Name, v.Role, v.How, v.session = s.User, s.Role, s.How, s.Hash
+	v.Name, v.Role, v.Sees, v.How, v.session = s.User, s.Role, s.Sees, s.How, s.Hash
 	return v, token, nil
 }
 

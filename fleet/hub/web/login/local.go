@@ -67,7 +67,7 @@ func (g *Gate) password(w http.ResponseWriter, r *http.Request) {
 	}
 	a.succeeded(now)
 	g.remember(w, r, a)
-	g.begin(w, r, store.Session{User: u.Name, Role: u.Role, How: "password", Password: u.Password}, next)
+	g.begin(w, r, store.Session{User: u.Name, Role: u.Role, Sees: u.Sees, How: "password", Password: u.Password}, next)
 }
 
 func (g *Gate) trouble(w http.ResponseWriter, r *http.Request, back Page, err error) {

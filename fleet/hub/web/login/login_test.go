@@ -88,11 +88,11 @@ func (m *memory) AddAudit(_ context.Context, a store.Audit) error {
 	return nil
 }
 
-func (m *memory) ConfirmSession(_ context.Context, hash string, role store.Role, at time.Time) error {
+func (m *memory) ConfirmSession(_ context.Context, hash string, role store.Role, sees store.Rights, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.sessions[hash]
-	s.Role, s.Confirmed = role, at
+	s.Role, s.Sees, s.Confirmed = role, sees, at
 	m.sessions[hash] = s
 	return nil
 }
@@ -165,9 +165,9 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, now: time.Now(), memory: &memory{sessions: map[string]store.Session{}, users: map[string]store.User{
-		"ann": {Name: "ann", Role: store.Operator, Password: hash},
-		"bob": {Name: "bob", Role: store.Reader, Password: hash},
-		"oid": {Name: "oid", Role: store.Reader},
+		"ann": {Name: "ann", Role: store.Operator, Sees: store.AllGroups, Password: hash},
+		"bob": {Name: "bob", Role: store.Reader, Sees: store.AllGroups, Password: hash},
+		"oid": {Name: "oid", Role: store.Reader, Sees: store.AllGroups},
 	}}}
 	cfg := Config{
 		Store:  w.memory,

@@ -36,7 +36,10 @@ type OIDC struct {
 	Readers []string
 	// Operators are as in Proxy.
 	Operators []string
-	Client    *http.Client // nil: one with a time limit
+	// Sees are the groups of hosts that members of a group see: "*" is all, "-" hosts without
+	// a group. Who is in none of these groups may not come in. Nil: everybody sees all.
+	Sees   map[string][]string
+	Client *http.Client // nil: one with a time limit
 
 	patience time.Duration // with one answer; 0: 10 s
 
@@ -153,10 +156,10 @@ func (g *Gate) oidcBack(w http.ResponseWriter, r *http.Request) {
 		var id identity
 		if id, err = g.cfg.OIDC.redeem(r.Context(), r.URL.Query().Get("code"), way); err == nil {
 			if s := Who(r.Context()).stale; s != nil && s.User == id.name {
-				g.confirm(w, r, s, id.role, way.next)
+				g.confirm(w, r, s, id, way.next)
 				return
 			}
-			g.begin(w, r, store.Session{User: id.name, Role: id.role, How: "oidc"}, way.next)
+			g.begin(w, r, store.Session{User: id.name, Role: id.role, Sees: id.sees, How: "oidc"}, way.next)
 			return
 		}
 	}
@@ -195,6 +198,7 @@ func (g *Gate) way(r *http.Request) (way, error) {
 type identity struct {
 	name string
 	role store.Role
+	sees store.Rights
 }
 
 var errNoGroup = errors.New("in no group that may log in")
@@ -264,7 +268,11 @@ func (o *OIDC) read(claims map[string]any) (identity, error) {
 		!slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(o.Readers, g) }) {
 		return identity{}, fmt.Errorf("%s: %w", name, errNoGroup)
 	}
-	return identity{name, role}, nil
+	sees := rightsOf(name, groups, o.Sees)
+	if !sees.All() && len(sees.Groups()) == 0 {
+		return identity{}, fmt.Errorf("%s: %w", name, errNoGroup)
+	}
+	return identity{name, role, sees}, nil
 }
 
 func or(s, other string) string {

@@ -21,6 +21,8 @@ type Proxy struct {
 	Groups string
 	// Operators are the groups whose members may act, and names with "user:" before them.
 	Operators []string
+	// Sees are the groups of hosts that members of a group see, as in OIDC; nil: all.
+	Sees map[string][]string
 }
 
 // errIdentity: the headers of a request do not tell whom the proxy means.
@@ -33,25 +35,25 @@ func errTwice(header string) error {
 // user is whom the proxy names; the empty string is nobody. A request in which a
 // visitor's own header may stand beside the proxy's is refused: proxies and what is
 // behind them differ in which of the two they take.
-func (p *Proxy) user(r *http.Request) (string, store.Role, error) {
+func (p *Proxy) user(r *http.Request) (identity, error) {
 	if p == nil || !within(p.From, peer(r)) {
-		return "", "", nil
+		return identity{}, nil
 	}
 	if err := p.unmistakable(r.Header); err != nil {
-		return "", "", err
+		return identity{}, err
 	}
 	name := strings.TrimSpace(r.Header.Get(p.Header))
 	if name == "" {
-		return "", "", nil
+		return identity{}, nil
 	}
 	if !Plausible(name) {
-		return "", "", fmt.Errorf("%w: %s: expected a name of up to 200 characters without blanks", errIdentity, p.Header)
+		return identity{}, fmt.Errorf("%w: %s: expected a name of up to 200 characters without blanks", errIdentity, p.Header)
 	}
 	var groups []string
 	if p.Groups != "" {
 		groups = strings.FieldsFunc(r.Header.Get(p.Groups), func(c rune) bool { return c == ',' || c == ' ' })
 	}
-	return name, roleOf(name, groups, p.Operators), nil
+	return identity{name, roleOf(name, groups, p.Operators), rightsOf(name, groups, p.Sees)}, nil
 }
 
 // unmistakable wants each header of the identity once at most, and in its own spelling:
@@ -107,4 +109,27 @@ func roleOf(name string, groups, operators []string) store.Role {
 		return store.Operator
 	}
 	return store.Reader
+}
+
+// rightsOf are the groups of hosts that somebody sees: those of each group that has him,
+// and of "user:" with his name. Who is in none of them sees nothing.
+func rightsOf(name string, groups []string, sees map[string][]string) store.Rights {
+	if sees == nil {
+		return store.AllGroups
+	}
+	list := slices.Clone(sees["user:"+name])
+	for _, g := range groups {
+		if !strings.HasPrefix(g, "user:") {
+			list = append(list, sees[g]...)
+		}
+	}
+	if slices.Contains(list, "*") {
+		return store.AllGroups
+	}
+	for i, g := range list {
+		if g == "-" {
+			list[i] = ""
+		}
+	}
+	return store.OnlyGroups(list...)
 }

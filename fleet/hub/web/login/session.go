@@ -64,7 +64,7 @@ func (g *Gate) session(ctx context.Context, secret string, token bool) (store.Se
 		if err != nil {
 			return store.Session{}, err
 		}
-		s.Role = u.Role
+		s.Role, s.Sees = u.Role, u.Sees
 	case "oidc":
 		if g.cfg.OIDC == nil {
 			return store.Session{}, store.ErrNone
@@ -114,20 +114,28 @@ func (g *Gate) begin(w http.ResponseWriter, r *http.Request, who store.Session, 
 		g.show(w, r, Page{Error: "The hub could not keep the session. Try again.", Status: http.StatusServiceUnavailable, Next: next})
 		return
 	}
-	g.audit(r, who.User, "log in", who.How+", "+string(who.Role))
+	g.audit(r, who.User, "log in", who.How+", "+roleText(who.Role, who.Sees))
 	g.setCookie(w, sessionCookie, secret, lasts)
 	http.Redirect(w, r, Local(next), http.StatusSeeOther)
 }
 
+// roleText is what the audit log says of a visitor's rights.
+func roleText(role store.Role, sees store.Rights) string {
+	if sees.All() {
+		return string(role)
+	}
+	return string(role) + " of " + sees.String()
+}
+
 // confirm goes on with a session whose role was looked up again.
-func (g *Gate) confirm(w http.ResponseWriter, r *http.Request, s *store.Session, role store.Role, next string) {
-	if err := g.cfg.Store.ConfirmSession(r.Context(), s.Hash, role, g.cfg.Now()); err != nil {
+func (g *Gate) confirm(w http.ResponseWriter, r *http.Request, s *store.Session, id identity, next string) {
+	if err := g.cfg.Store.ConfirmSession(r.Context(), s.Hash, id.role, id.sees, g.cfg.Now()); err != nil {
 		slog.Error("session", "err", err)
 		g.show(w, r, Page{Error: "The hub could not keep the session. Try again.", Status: http.StatusServiceUnavailable, Next: next})
 		return
 	}
-	if role != s.Role {
-		g.audit(r, s.User, "role changed", s.How+", "+string(role))
+	if id.role != s.Role || id.sees != s.Sees {
+		g.audit(r, s.User, "role changed", s.How+", "+roleText(id.role, id.sees))
 	}
 	http.Redirect(w, r, Local(next), http.StatusSeeOther)
 }

@@ -6,7 +6,7 @@ import "math/bits"
 // that decides when its work is done, as drivers/md/dm-cache-policy-smq.c and
 // dm-cache-target.c describe them. Times are in nanoseconds.
 //
-// Blocks cached stand in 64 levels; a hit moves a block up by one, once in a
+// Blocks cached are in 64 levels; a hit moves a block up by one, once in a
 // cache period. Blocks missed are counted in coarser hotspot blocks, which move
 // up likewise; what is missed in a hotspot block of a high enough level is
 // promoted. How high depends on whether hits concentrate in the upper levels.

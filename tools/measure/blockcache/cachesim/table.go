@@ -16,7 +16,7 @@ const none = int32(-1)
 // table finds the entry of a block: open addressing with linear probing, 4
 // bytes a slot. The low bits of a slot hold the entry's index and one, the bits
 // above them, which the index does not need, a part of the key's hash: few
-// entries are looked at in vain.
+// entries are looked at without success.
 type table struct {
 	slots []uint32
 	index uint32 // mask of the bits that hold the index

@@ -78,7 +78,7 @@ func columns(names []string, header bool) (*csvColumns, error) {
 			c.at[kind] = i
 		default:
 			if !header && n != "-" {
-				return nil, fmt.Errorf("column %q is none of %s", cut(n), ColumnNames)
+				return nil, fmt.Errorf("unknown column %q: expected one of %s", cut(n), ColumnNames)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ type Truth struct {
 	Octets uint64 // that passed
 	Wraps  int    // of all queues' counters together
 	Reset  bool
-	Anew   bool // the interface was made anew
+	Anew   bool // the interface was made again
 }
 
 // step is how finely time passes between polls, at most.

@@ -39,7 +39,7 @@ type bench struct {
 // variant is a login that differs from the server's own in something.
 type variant struct {
 	set   map[string]string // sshd's settings
-	files map[string][]byte // files of /etc, with what stands in them instead
+	files map[string][]byte // files of /etc, with what is in them instead
 	hide  []string          // folders that are seen empty
 	sftp  bool              // a session without a shell
 }

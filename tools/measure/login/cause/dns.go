@@ -28,7 +28,7 @@ func (a Answer) String() string {
 	return fmt.Sprintf("name server %s: %s after %.2f s", a.Server.Addr(), a.Said, a.Took.Seconds())
 }
 
-// Ask asks each name server for the name of addr, all at once, waiting for each
+// Ask asks each name server for the name of addr, all concurrently, waiting for each
 // as long as glibc does.
 func (r Resolvers) Ask(ctx context.Context, addr netip.Addr) []Answer {
 	name, err := dnsmessage.NewName(reverse(addr))

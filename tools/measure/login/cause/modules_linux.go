@@ -92,7 +92,7 @@ func (x *experiments) modules(ctx context.Context, seconds float64, named, bare 
 	return out, nil
 }
 
-// add takes up a cause; one module may stand in several facilities.
+// add takes up a cause; one module may be in several facilities.
 func (x *experiments) add(c Cause) {
 	for i := range x.r.Causes {
 		if old := &x.r.Causes[i]; old.Name == c.Name {

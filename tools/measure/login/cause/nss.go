@@ -22,7 +22,7 @@ func HostSources(text string) []string {
 	return out
 }
 
-// answered are the files in which the client's address has a name at once: the
+// answered are the files in which the client's address has a name: the
 // host's own /etc/nsswitch.conf and /etc/hosts, with files asked first and a
 // line for the address. All other lookups stay as they are.
 func answered(nsswitch, hosts []byte, addr string) map[string][]byte {

@@ -36,7 +36,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 type experiments struct {
 	*bench
 	r       *Report
-	quick   variant // the client's address has a name at once
+	quick   variant // the client's address has a name
 	service string
 	stack   *pam.Config // nil without PAM
 	// noise is how far apart the two fastest of three equal logins were: on a
@@ -58,7 +58,7 @@ func (x *experiments) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	named, err := x.steady(ctx, "the client's address has a name at once", x.quick)
+	named, err := x.steady(ctx, "the client's address has a name", x.quick)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (x *experiments) prepare(ctx context.Context) error {
 	case c.Fatal != nil:
 		return fmt.Errorf("reading the PAM configuration of %s: %w", x.service, c.Fatal)
 	case !strings.HasSuffix(c.Files[0], "/"+x.service):
-		x.unknown("PAM modules: sshd's stack stands in %s, not in a file of its own", c.Files[0])
+		x.unknown("PAM modules: sshd's stack is in %s, not in a file of its own", c.Files[0])
 	default:
 		x.stack = c
 	}
@@ -257,7 +257,7 @@ func (x *experiments) names(ctx context.Context, seconds float64) {
 	shares := slowOnes(asked, seconds)
 	if len(shares) == 0 { // it was slow and is not any more: a name server that comes and goes
 		x.r.Causes = append(x.r.Causes, Cause{Name: ReverseDNS, On: "server", Seconds: seconds,
-			Evidence: append(evidence, "asked by itself, each source answers at once now")})
+			Evidence: append(evidence, "asked by itself, each source now answers immediately")})
 		return
 	}
 	for _, s := range asked {

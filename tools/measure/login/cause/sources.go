@@ -31,7 +31,7 @@ func (s Source) String() string {
 	return fmt.Sprintf("getent -s %s: nothing after %.2f s", s.Name, s.Took.Seconds())
 }
 
-// AskSources asks each source by itself, all at once. database is "hosts" for
+// AskSources asks each source by itself, all in parallel. database is "hosts" for
 // an address's name and "ahosts" for a name's addresses (getaddrinfo).
 func AskSources(ctx context.Context, sources []string, database, key string, limit time.Duration) []Source {
 	out := make([]Source, len(sources))

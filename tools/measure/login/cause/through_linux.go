@@ -102,7 +102,7 @@ func (b *bench) gssapi(conn net.Conn) (took time.Duration, err error) {
 // daemonCgroup is the control group of the ssh service, when this process is in
 // a user's session: pam_systemd registers nothing for processes that are in a
 // session already, so a private sshd has to be where the daemon is. f is nil
-// where that is not to be had (a service unit for each connection).
+// where that is not available (a service unit for each connection).
 func daemonCgroup() (f *os.File, inSession bool) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil || !strings.Contains(string(own), "/user.slice/") {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sourced by fettle's hooks in pre-pkgsel.d and finish-install.d.
+# Sourced by fettle's hooks in post-base-installer.d, pre-pkgsel.d and finish-install.d.
 
 # What runs dpkg, or is it.
 programs="dpkg apt-get aptitude tasksel"

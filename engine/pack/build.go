@@ -1,0 +1,112 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"fettle/engine/rule"
+	"fettle/internal/files"
+	"fettle/internal/sorted"
+	"fettle/internal/yamlfile"
+)
+
+// ManifestFile is a pack's manifest, in the folder that it is made of.
+const ManifestFile = "pack.yaml"
+
+// Build makes a pack of a folder: pack.yaml, and a folder a rule with its samples. Every
+// rule is checked and run over its samples: one that fails is an error, and there is no
+// pack. sign signs the text.
+func Build(ctx context.Context, dir string, sign func(text []byte) (signature []byte, err error)) (*Pack, []byte, error) {
+	p, err := gather(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Expired(time.Now()) {
+		return nil, nil, fmt.Errorf("%s: expires %s: the day is over", ManifestFile, p.Expires)
+	}
+	rules, err := p.Rules()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range rules {
+		if err := try(ctx, r, os.DirFS(filepath.Join(dir, r.ID))); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", r.ID, err)
+		}
+	}
+	text, err := json.MarshalIndent(p, "", " ")
+	if err != nil {
+		return nil, nil, err
+	}
+	sig, err := sign(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := slices.Concat([]byte(magic), bytes.TrimSpace(sig), []byte("\n"), text)
+	if len(b) > Limit {
+		return nil, nil, fmt.Errorf("%d bytes: larger than a pack may be (%d MiB)", len(b), Limit>>20)
+	}
+	return p, b, nil
+}
+
+// gather reads the folder. Links are not followed: what they lead to is not what
+// whoever reads the folder sees.
+func gather(dir string) (*Pack, error) {
+	b, err := files.ReadAtMost(filepath.Join(dir, ManifestFile), 64<<10)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pack{Language: Language}
+	if err := yamlfile.Guard(func() error { return yaml.UnmarshalWithOptions(b, &p.Manifest, yaml.Strict()) }); err != nil {
+		return nil, yamlfile.Located(filepath.Join(dir, ManifestFile), err)
+	}
+	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil || rel == ManifestFile || !strings.Contains(rel, "/") {
+			return err
+		}
+		if !e.Type().IsRegular() {
+			return fmt.Errorf("%s: not a regular file", name)
+		}
+		b, err := files.ReadAtMost(name, Limit)
+		if err != nil {
+			return err
+		}
+		p.Files = append(p.Files, File{filepath.ToSlash(rel), string(b)})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	sorted.By(p.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return p, p.valid()
+}
+
+// try runs a rule over its samples.
+func try(ctx context.Context, r *rule.Rule, samples fs.FS) error {
+	results, err := r.Test(ctx, samples)
+	if err != nil {
+		return err
+	}
+	var bad []error
+	for _, res := range results {
+		if !res.Passed() {
+			bad = append(bad, fmt.Errorf("sample %s failed: fettle lore test tells what it says", path.Base(res.Name)))
+		}
+	}
+	return errors.Join(bad...)
+}

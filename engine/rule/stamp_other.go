@@ -1,0 +1,6 @@
+//go:build !linux
+
+package rule
+
+// Stamp keeps nothing here.
+func Stamp(string) string { return "" }

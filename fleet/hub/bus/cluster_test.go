@@ -1,0 +1,129 @@
+package bus
+
+import (
+	"crypto/tls"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats.go"
+
+	"fettle/internal/means"
+)
+
+// What nats-config prints makes a server trust these keys: it names the operator, and both
+// accounts with what they may.
+func TestServerConfig(t *testing.T) {
+	k, err := LoadKeys(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := k.ServerConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := strings.Fields(text)
+	value := func(key string) string {
+		for i := range f {
+			if f[i] == key+":" {
+				return f[i+1]
+			}
+		}
+		t.Fatalf("no %s in %s", key, text)
+		return ""
+	}
+	if op, err := jwt.DecodeOperatorClaims(value("operator")); err != nil || op.SystemAccount != public(k.system) {
+		t.Errorf("%+v, %v", op, err)
+	}
+	if value("system_account") != public(k.system) || value("resolver") != "MEMORY" {
+		t.Error(text)
+	}
+	account, err := jwt.DecodeAccountClaims(value(public(k.account)))
+	if err != nil || account.Issuer != public(k.operator) || !account.SigningKeys.Contains(public(k.signing)) ||
+		len(account.Revocations) != 0 {
+		t.Errorf("%+v, %v", account, err)
+	}
+	if system, err := jwt.DecodeAccountClaims(value(public(k.system))); err != nil || system.Name != "SYS" {
+		t.Errorf("%+v, %v", system, err)
+	}
+}
+
+// A hub joins a cluster that trusts its keys. One that does not is an error which says what
+// to do, and a server that is not there is one that names it.
+func TestConnectTo(t *testing.T) {
+	s, k := serving(t)
+	other, err := LoadKeys(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, conf := "tls://"+s.Addr(), &tls.Config{InsecureSkipVerify: true}
+	log := func(string) {}
+	nc, err := ConnectTo(url, k, conf, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+	for what, c := range map[string]struct {
+		url  string
+		keys *Keys
+		conf *tls.Config
+		want string
+	}{
+		"strange keys": {url, other, conf, "put what fettle-hub nats-config prints into its configuration"},
+		"nobody there": {"tls://127.0.0.1:1", k, conf, "tls://127.0.0.1:1: "},
+		"not trusted":  {url, k, nil, "certificate"},
+	} {
+		if nc, err := ConnectTo(c.url, c.keys, c.conf, log); err == nil {
+			nc.Close()
+			t.Errorf("%s: connected", what)
+		} else if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// The doorkeeper ends a connection with an invitation as soon as it is made, where its address is
+// shut out; others from there stay.
+func TestDoorkeeper(t *testing.T) {
+	s, k := serving(t)
+	if err := s.Doorkeeper(); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.joining = map[string]strikes{"127.0.0.1": {strikesMost, time.Now().Add(time.Hour)}}
+	s.mu.Unlock()
+	connect := func(who nats.Option, ended chan struct{}) (*nats.Conn, error) {
+		nc, err := nats.Connect("tls://"+s.Addr(), who, nats.NoReconnect(), nats.Secure(&tls.Config{InsecureSkipVerify: true}),
+			nats.ClosedHandler(func(*nats.Conn) { close(ended) }))
+		if err == nil {
+			t.Cleanup(nc.Close)
+		}
+		return nc, err
+	}
+	who, _ := credentials(t, k, "agent")
+	agent, err := connect(who, make(chan struct{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := k.JoinJWT(time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	if _, err := connect(nats.UserJWT(func() (string, error) { return token, nil }, func([]byte) ([]byte, error) { return nil, nil }),
+		ended); errors.Is(err, nats.ErrAuthorization) {
+		t.Fatal(err)
+	} else if err != nil {
+		close(ended) // it ended before the client saw that it had begun
+	}
+	select {
+	case <-ended:
+	case <-time.After(means.Patience):
+		t.Fatal("who is shut out comes in")
+	}
+	if err := agent.Flush(); err != nil {
+		t.Errorf("an agent from the same address: %v", err)
+	}
+}

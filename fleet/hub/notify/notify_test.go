@@ -1,0 +1,358 @@
+package notify_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fettle/engine/trap"
+	"fettle/fleet/hub/message"
+	"fettle/fleet/hub/notify"
+	"fettle/fleet/hub/store"
+	"fettle/fleet/hub/store/storetest"
+	"fettle/host"
+	"fettle/internal/config"
+	"fettle/report"
+	deliver "fettle/report/notify"
+)
+
+var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.Local) // a Tuesday
+
+// receiver notes what is delivered, and may be down.
+type receiver struct {
+	down     bool
+	messages []*deliver.Message
+	alerts   []string
+}
+
+func (r *receiver) Deliver(_ context.Context, _ *config.Channel, m *deliver.Message) error {
+	if r.down {
+		return errors.New("down")
+	}
+	r.messages = append(r.messages, m)
+	return nil
+}
+
+func (r *receiver) Alerts(_ context.Context, _ *config.Channel, list []deliver.Alert, _ time.Time) error {
+	if r.down {
+		return errors.New("down")
+	}
+	for _, a := range list {
+		r.alerts = append(r.alerts, fmt.Sprintf("%s %s %s ended=%v", a.Host, a.Trap, a.Severity, a.Ended))
+	}
+	return nil
+}
+
+// fleet is a database with hosts that report, and a clock.
+type fleet struct {
+	t   *testing.T
+	db  *store.DB
+	now time.Time
+	seq map[string]int64
+	got receiver
+	n   *notify.Notifier
+}
+
+func newFleet(t *testing.T, db *store.DB, settings string) *fleet {
+	f := &fleet{t: t, db: db, now: noon, seq: map[string]int64{}}
+	f.n = f.hub(settings, "one")
+	return f
+}
+
+func (f *fleet) hub(settings, holder string) *notify.Notifier {
+	f.t.Helper()
+	return &notify.Notifier{DB: f.db, Sender: &f.got, Settings: settingsOf(f.t, settings), Hub: "hub", Silent: 3 * time.Hour, Holder: holder,
+		Log: func(s string) { f.t.Log(s) }, Now: func() time.Time { return f.now }, Started: noon.Add(-24 * time.Hour)}
+}
+
+func settingsOf(t *testing.T, text string) *notify.Settings {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "notify.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := notify.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (f *fleet) reports(name, group, boot string, outcomes ...trap.Outcome) {
+	f.t.Helper()
+	if f.seq[name] == 0 {
+		tok := store.Token{Hash: name, Created: time.Now(), Expires: time.Now().Add(time.Hour), Uses: 1, Group: group}
+		if err := f.db.AddToken(f.t.Context(), tok); err != nil {
+			f.t.Fatal(err)
+		}
+		if _, err := f.db.JoinByToken(f.t.Context(), name, store.Joining{Agent: name, Host: name, Key: "U" + name, How: "token"}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.seq[name]++
+	meta := report.Meta{Host: name, Kind: host.KindLive, Version: "1", Started: f.now}
+	meta.Identity.BootID = boot
+	var results []trap.Result
+	for _, id := range []string{"a", "b"} {
+		r := trap.Result{Trap: id}
+		for _, o := range outcomes {
+			if o.Trap == id {
+				r.Outcomes = append(r.Outcomes, o)
+			}
+		}
+		if len(r.Outcomes) == 0 {
+			r.Outcomes = []trap.Outcome{{Trap: id, Status: trap.Clear}}
+		}
+		results = append(results, r)
+	}
+	s := message.StateOf(report.NewDocument(meta, nil, results, time.Second))
+	m := message.New(message.Whole)
+	m.Agent, m.Instance, m.Seq, m.Sent = name, "one", f.seq[name], f.now
+	m.Digest, m.Run = s.Digest(), &message.Run{Meta: &s.Meta, Traps: s.Traps, Results: s.Results}
+	res, err := f.db.Ingest(f.t.Context(), []store.Item{{Message: m, Key: "U" + name, At: f.now}})
+	if err != nil || res[0].Verdict != store.Taken {
+		f.t.Fatal(res, err)
+	}
+}
+
+func found(id string, sev trap.Severity) trap.Outcome {
+	return trap.Outcome{Trap: id, Subject: "x", Status: trap.Found, Severity: sev, Summary: id + " is met"}
+}
+
+// after lets time pass, and then two rounds: one gathers, one tells.
+func (f *fleet) after(d time.Duration) string {
+	f.t.Helper()
+	f.now = f.now.Add(d)
+	f.round()
+	f.now = f.now.Add(time.Minute)
+	f.round()
+	return f.taken()
+}
+
+func (f *fleet) round() {
+	f.t.Helper()
+	if err := f.n.Round(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fleet) taken() string {
+	var out []string
+	for _, m := range f.got.messages {
+		out = append(out, m.Text)
+	}
+	out = append(out, f.got.alerts...)
+	f.got.messages, f.got.alerts = nil, nil
+	return strings.Join(out, "\n")
+}
+
+func want(t *testing.T, when, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %q, want %q", when, got, want)
+	}
+}
+
+const mail = "channels:\n- mail: ops@example.org\n"
+
+// TestOneMessageForManyHosts, and nothing where nothing changed.
+func TestOneMessageForManyHosts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		f := newFleet(t, db, mail)
+		for i := range 60 {
+			f.reports(fmt.Sprintf("web%02d", i), "web", "", found("a", trap.Critical))
+		}
+		f.round()
+		want(t, "it gathers", f.taken(), "")
+		f.now = f.now.Add(time.Minute)
+		f.round()
+		m := f.got.messages[0]
+		if len(m.New) != 1 || m.New[0].OnHosts != 60 || len(m.New[0].Hosts) != 60 {
+			t.Errorf("%+v", m.New)
+		}
+		want(t, "sixty hosts", f.taken(), "hub: 60 new (60 critical) on 60 hosts")
+		want(t, "nothing changed", f.after(time.Minute), "")
+		f.reports("web00", "web", "")
+		want(t, "one is resolved", f.after(time.Minute), "hub: 1 resolved on 1 host")
+		f.reports("web01", "web", "", trap.Outcome{Trap: "a", Status: trap.Unknown, Reason: "denied"})
+		want(t, "the check cannot look", f.after(time.Minute), "")
+		f.reports("web01", "web", "", found("a", trap.Critical))
+		want(t, "and it is still there", f.after(time.Minute), "")
+		f.reports("web02", "web", "", found("a", trap.Notice))
+		want(t, "milder", f.after(time.Minute), "")
+		f.reports("web02", "web", "", found("a", trap.Warning))
+		want(t, "graver", f.after(time.Minute), "hub: 1 new (1 warning) on 1 host")
+	})
+}
+
+// TestSilentHosts are told of, and that they speak again; not while a hub that has
+// just started has not heard of them.
+func TestSilentHosts(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), mail)
+	f.reports("web1", "web", "")
+	f.reports("web2", "web", "")
+	want(t, "none", f.after(2*time.Hour), "")
+	f.reports("web2", "web", "")
+	f.n.Started = f.now.Add(65 * time.Minute)
+	want(t, "the hub has just started", f.after(70*time.Minute), "")
+	want(t, "silent", f.after(15*time.Minute), "hub: 1 new (1 warning) on 1 host")
+	f.reports("web1", "web", "")
+	f.reports("web2", "web", "")
+	want(t, "it speaks again", f.after(time.Minute), "hub: 1 resolved on 1 host")
+}
+
+// TestRestart says which findings a host came back with.
+func TestRestart(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), mail)
+	f.reports("web1", "web", "boot1", found("a", trap.Critical))
+	f.after(0)
+	f.now = f.now.Add(time.Hour)
+	f.reports("web1", "web", "boot2", found("a", trap.Critical), found("b", trap.Warning))
+	f.round()
+	f.now = f.now.Add(time.Minute)
+	f.round()
+	if len(f.got.messages) != 1 || len(f.got.messages[0].New) != 1 || !f.got.messages[0].New[0].Restarted {
+		t.Fatalf("%+v", f.got.messages)
+	}
+}
+
+// TestDelivery: a restart, a receiver that is down and a second hub neither lose nor
+// repeat a message.
+func TestDelivery(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), mail)
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	f.got.down = true
+	want(t, "down", f.after(0), "")
+	f.reports("web2", "web", "", found("a", trap.Critical))
+	f.n = f.hub(mail, "one") // started again
+	f.got.down = false
+	want(t, "what was to be said, then what came meanwhile", f.after(time.Minute)+"\n"+f.after(time.Minute),
+		"hub: 1 new (1 critical) on 1 host\nhub: 1 new (1 critical) on 1 host")
+	other := f.hub(mail, "two")
+	f.reports("web3", "web", "", found("a", trap.Critical))
+	for range 8 {
+		f.now = f.now.Add(30 * time.Second)
+		for _, n := range []*notify.Notifier{other, f.n} {
+			if err := n.Round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want(t, "two hubs", f.taken(), "hub: 1 new (1 critical) on 1 host")
+}
+
+// TestRoutes: groups, traps and severities choose a channel.
+func TestRoutes(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), `channels:
+- {mail: web@example.org, groups: [web], severity: critical}
+- {mail: a@example.org, traps: "a*"}
+`)
+	f.reports("web1", "web", "", found("a", trap.Warning), found("b", trap.Critical))
+	f.reports("db1", "db", "", found("a", trap.Critical))
+	want(t, "both", f.after(0), "hub: 1 new (1 critical) on 1 host\nhub: 2 new (1 critical, 1 warning) on 2 hosts")
+}
+
+// TestQuiet: at night the gravest alone, in the morning what is still so.
+func TestQuiet(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), mail+"  quiet: {from: \"22:00\", to: \"07:00\", except: critical}\n")
+	f.now = noon.Add(11 * time.Hour)
+	f.reports("web1", "web", "", found("a", trap.Critical), found("b", trap.Warning))
+	want(t, "at night", f.after(0), "hub: 1 new (1 critical) on 1 host")
+	f.reports("web1", "web", "", found("b", trap.Warning))
+	want(t, "and not that it is over", f.after(time.Hour), "")
+	f.now = noon.Add(20 * time.Hour)
+	f.reports("web1", "web", "", found("b", trap.Warning))
+	want(t, "in the morning", f.after(0), "hub: 1 new (1 warning), 1 resolved on 1 host")
+}
+
+// TestMaintenance: hosts that are worked on are told of when that ends.
+func TestMaintenance(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), mail+`maintenance:
+- {groups: web, from: "11:00", to: "13:00", days: [tue]}
+- {hosts: "db*", from: "2026-11-24 10:00", to: "2026-11-24 12:30"}
+`)
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	f.reports("db1", "db", "", found("a", trap.Critical))
+	f.reports("app1", "app", "", found("a", trap.Critical))
+	want(t, "during both", f.after(0), "hub: 1 new (1 critical) on 1 host")
+	want(t, "one ended", f.after(35*time.Minute), "hub: 1 new (1 critical) on 1 host")
+	want(t, "both ended", f.after(30*time.Minute), "hub: 1 new (1 critical) on 1 host")
+}
+
+// TestAlerts end with their finding, however it ends.
+func TestAlerts(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), "channels:\n- {alertmanager: \"http://127.0.0.1:9093\", valid: 4h}\n")
+	f.reports("web1", "web", "", found("a", trap.Warning))
+	want(t, "new", f.after(0), "web1 a warning ended=false")
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	want(t, "regraded", f.after(0), "web1 a warning ended=true\nweb1 a critical ended=false")
+	want(t, "nothing", f.after(10*time.Minute), "")
+	want(t, "renewed", f.after(time.Hour), "web1 a critical ended=false")
+	if err := f.db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: "web1"}, Trap: "a", Subject: "x", Reason: "r", Who: "me",
+		At: f.now}, store.Audit{At: f.now, Who: "me", What: "accept"}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "accepted", f.after(0), "web1 a critical ended=true")
+}
+
+// TestDigestOfHubThatStarts: while agents have not come back yet, none is called silent.
+func TestDigestOfHubThatStarts(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), "channels:\n- {mail: boss@example.org, digest: daily, at: \"07:00\"}\n")
+	f.reports("web1", "web", "")
+	f.after(0)
+	f.now = noon.Add(43 * time.Hour)
+	f.n.Started = f.now.Add(-time.Minute)
+	want(t, "a hub that was down for a day", f.after(0), "hub: 1 host, 0 critical, 0 warning, 0 notice; 0 new, 0 resolved")
+}
+
+// TestDigest: one a day, at its time, with what it is about.
+func TestDigest(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), "channels:\n- {mail: boss@example.org, digest: daily, at: \"07:00\"}\n")
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	f.reports("<b>", "", "")
+	want(t, "the first is tomorrow's", f.after(0), "")
+	f.now = noon.Add(19*time.Hour - time.Second)
+	f.round()
+	want(t, "too early", f.taken(), "")
+	f.now = f.now.Add(time.Second)
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	f.round()
+	m := f.got.messages[0]
+	for _, s := range []string{"Silent hosts", "&lt;b&gt;", "silent for 19 h", "Traps, by affected hosts", "no group"} {
+		if !strings.Contains(m.HTML, s) {
+			t.Errorf("no %q in %s", s, m.HTML)
+		}
+	}
+	if !strings.Contains(m.Plain, "  a: 1 critical, 0 warning, 0 notice, 1 host\n") {
+		t.Error(m.Plain)
+	}
+	want(t, "at seven", f.taken(), "hub: 1 of 2 hosts silent, 1 critical, 0 warning, 0 notice; 1 new, 0 resolved")
+	want(t, "and once", f.after(time.Hour), "")
+}
+
+func TestBadSettings(t *testing.T) {
+	for _, c := range []struct{ text, says string }{
+		{"channels:\n- {journal: true}", "a hub's channel is one of"},
+		{"channels:\n- {mail: a@b, gather: soon}", "gather"},
+		{"channels:\n- {mail: a@b, digest: hourly}", "daily or weekly"},
+		{"channels:\n- {mail: a@b, digest: weekly, at: someday 07:00}", "expected a day"},
+		{"channels:\n- {mail: a@b, quiet: {from: \"22\", to: \"07:00\"}}", "expected a time"},
+		{"channels:\n- {mail: a@b}\n- {mail: a@b}", "the same as one before"},
+		{"channels:\n- {mail: a@b, colour: red}", "colour"},
+		{"channels:\n- {mail: a@b, groups: \"[\"}", "not a pattern"},
+		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-01 10:00\"}", "after from"},
+	} {
+		file := filepath.Join(t.TempDir(), "notify.yaml")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := notify.Read(file); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.text, err, c.says)
+		}
+	}
+}

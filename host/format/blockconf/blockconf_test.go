@@ -1,0 +1,86 @@
+package blockconf
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"fettle/host/hosttest"
+	"fettle/internal/means"
+)
+
+func lines(all []Statement) string {
+	var b strings.Builder
+	for _, s := range all {
+		fmt.Fprintf(&b, "%s:%d %s| %s\n", s.File, s.Line, strings.Join(s.Within, "/"), s.Text())
+	}
+	return b.String()
+}
+
+func TestRead(t *testing.T) {
+	for _, c := range []struct {
+		form             Form
+		name, host, want string
+	}{
+		{Nginx, "/n/nginx.conf", `-- root/n/nginx.conf --
+http {
+	# ssl on;
+	include sites/*; include absent.conf;
+	log_format m '$a; ssl on;' "x\"";
+	return 200 ${b};
+}
+-- root/n/sites/a --
+server { listen 80;
+  ssl on; }
+`, `/n/nginx.conf:1 | http
+/n/nginx.conf:3 http| include sites/*
+/n/sites/a:1 http| server
+/n/sites/a:1 http/server| listen 80
+/n/sites/a:2 http/server| ssl on
+/n/nginx.conf:3 http| include absent.conf
+/n/nginx.conf:4 http| log_format m $a; ssl on; x"
+/n/nginx.conf:5 http| return 200 ${b}
+`},
+		{Named, "/b/named.conf", `-- root/b/named.conf --
+include "/b/o"; // dnssec-enable yes;
+zone "a" { type master; /* auto-dnssec
+maintain; */ file "db{a}"; # x
+};
+-- root/b/o --
+options { auto-dnssec maintain;};
+`, `/b/named.conf:1 | include /b/o
+/b/o:1 | options
+/b/o:1 options| auto-dnssec maintain
+/b/named.conf:2 | zone a
+/b/named.conf:2 zone| type master
+/b/named.conf:3 zone| file db{a}
+`},
+	} {
+		got, err := Read(t.Context(), hosttest.New(t, c.host), c.form, c.name)
+		if err != nil || lines(got) != c.want {
+			t.Errorf("%v\n%s\nwant:\n%s", err, lines(got), c.want)
+		}
+	}
+	if _, err := Read(t.Context(), hosttest.New(t, "-- root/a --\ninclude b;\n-- denied/b --\n"), Nginx, "/a"); err == nil {
+		t.Error("a file that cannot be read is passed over")
+	}
+	if all, err := Read(t.Context(), hosttest.New(t, "-- root/a --\ninclude a;\n"), Nginx, "/a"); err != nil || len(all) == 0 {
+		t.Errorf("a file that includes itself: %v", err)
+	}
+}
+
+func TestFuzz(t *testing.T) { means.Fuzz(t) }
+
+func FuzzParse(f *testing.F) {
+	f.Add("a b; c { d \"e\\\"; }\n# x\n/* y */ z")
+	f.Add("}}{{;;\"")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, form := range []Form{Nginx, Named} {
+			for _, s := range Parse(form, "/f", text) {
+				if len(s.Words) == 0 || s.Line < 1 || s.Line > strings.Count(text, "\n")+1 {
+					t.Errorf("%+v of %q", s, text)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package lab
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTogether: spoilt plans go with their story, where it is played, comes back into its
+// trap, and does not spoil them for it.
+func TestTogether(t *testing.T) {
+	story := func(name string) Job { return Job{Trap: "t", Scenario: Scenario{Name: name}} }
+	spoilt := func(of, name string) Job { return Job{Trap: "t", Scenario: Scenario{Name: of}, Sabotage: name} }
+	alone, keeps, shell := spoilt("a", "alone"), story("keeps"), story("shell")
+	alone.Alone, keeps.Scenario.UndoKeeps, shell.Options.Shell = true, true, ShellAfterStory
+	jobs := []Job{spoilt("a", "early"), story("a"), spoilt("a", "late"), alone, story("b"), keeps, spoilt("keeps", "x"), shell,
+		spoilt("shell", "x"), spoilt("absent", "x")}
+	var got []string
+	for _, j := range together(jobs) {
+		got = append(got, j.Name()+" "+strings.Join(j.Spoilt, ","))
+	}
+	want := []string{"t/a early,late", "t/a/alone ", "t/b ", "t/keeps ", "t/keeps/x ", "t/shell ", "t/shell/x ", "t/absent/x "}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if jobs[1].Spoilt != nil {
+		t.Error("the caller's job was changed")
+	}
+}
+
+// TestParts: each spoilt plan has an outcome of its own, also one that was not reached.
+func TestParts(t *testing.T) {
+	o := Outcome{Job: Job{Trap: "t", Scenario: Scenario{Name: "a"}, Spoilt: []string{"good", "bad", "last"}},
+		Verdict: Verdict{Trap: "t", Scenario: "a", OK: true, Took: time.Minute, Stages: []Stage{{Name: "fix", OK: true},
+			{Name: SpoiltPrefix + "good", OK: true, Took: time.Second, Said: "noticed"},
+			{Name: SpoiltPrefix + "bad", Took: 2 * time.Second, Said: "nobody"}, {Name: "slips", OK: true}}}}
+	got := o.parts()
+	if len(got) != 4 || got[0].Job.Name() != "t/a" || !got[0].Verdict.OK || len(got[0].Verdict.Stages) != 2 ||
+		got[0].Verdict.Took != 57*time.Second {
+		t.Fatalf("%+v", got)
+	}
+	for i, want := range []Verdict{{OK: true, Took: time.Second}, {Why: "nobody", Took: 2 * time.Second},
+		{Why: "it was not tried: a plan before it left the machine in pieces"}} {
+		v := got[i+1].Verdict
+		if v.OK != want.OK || v.Why != want.Why || v.Took != want.Took || v.Name() != "t/a/"+o.Job.Spoilt[i] || got[i+1].Job.Name() != v.Name() {
+			t.Errorf("%+v", got[i+1])
+		}
+	}
+	o.Verdict.OK, o.Verdict.Why, o.Verdict.Stages = false, "the machine died", nil
+	for _, p := range o.parts() {
+		if p.Verdict.OK || p.Verdict.Why != "the machine died" {
+			t.Errorf("%+v", p)
+		}
+	}
+}
