@@ -138,7 +138,7 @@ func (m *mending) text(w int, verbose bool) string {
 		subjects[f.Summary] = append(subjects[f.Summary], f.Subject)
 	}
 	for _, summary := range order {
-		about := trap.Outcome{Trap: m.trap.ID(), Subject: remedy.Subjects(subjects[summary])}
+		about := trap.Outcome{Trap: m.trap.ID(), Subject: ui.Few(subjects[summary], 3)}
 		b.WriteString(ui.Wrap(ui.Visible(about.ID()+": "+summary), w, "", "  "))
 	}
 	return b.String() + "\n" + remedy.Text(m.plan, remedy.TextOptions{Width: w, All: verbose, Now: nowAt})
@@ -202,7 +202,7 @@ func (m *mending) name(h *remedy.Head) {
 	for _, p := range m.parts {
 		names = append(names, p.Subject)
 	}
-	h.Parts, h.Subject, h.Summary = m.parts, remedy.Subjects(names), fmt.Sprintf("%d findings", len(names))
+	h.Parts, h.Subject, h.Summary = m.parts, ui.Few(names, 3), fmt.Sprintf("%d findings", len(names))
 }
 
 // done is what can be said of the findings once they are fixed.

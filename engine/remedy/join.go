@@ -2,9 +2,7 @@ package remedy
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
 	"fettle/engine/remedy/step"
 )
@@ -57,13 +55,4 @@ func repeats(s step.Step) bool {
 func identity(s step.Step) string {
 	b, _ := json.Marshal(s)
 	return s.Kind() + string(b)
-}
-
-// Subjects names the subjects of several findings in a few words.
-func Subjects(names []string) string {
-	const most = 3
-	if len(names) <= most+1 {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -10,6 +10,7 @@ import (
 	"fettle/engine/rule/cel"
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/internal/ui"
 )
 
 // timeLimit is how long one rule of a stranger may take.
@@ -259,15 +260,36 @@ func (s *scope) evidence(names []string) []trap.Evidence {
 				continue
 			}
 			seen[n] = true
-			kind := n
-			if f := s.rule.facts[n]; f != nil {
-				kind = f.Kind
-				if args := strings.Join(f.Args, ", "); args != "" && args != "all" {
-					kind += " " + args
-				}
-			}
-			out = append(out, trap.Evidence{Source: kind, Value: fmt.Sprintf("%d found", len(els))})
+			out = append(out, listed(n, s.rule.facts[n], els))
 		}
 	}
 	return out
+}
+
+// listed is what a fact that is a list held: the first names, or how many elements.
+func listed(name string, f *Fact, els []any) trap.Evidence {
+	source := name
+	if f != nil {
+		args := strings.Join(f.Args, ", ")
+		switch {
+		case f.Kind == "glob":
+			source = args
+		case args == "" || args == "all":
+			source = f.Kind
+		default:
+			source = f.Kind + " " + args
+		}
+	}
+	names := make([]string, 0, len(els))
+	for _, el := range els {
+		name, ok := el.(string)
+		if !ok {
+			return trap.Evidence{Source: source, Value: fmt.Sprintf("%d read", len(els))}
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return trap.Evidence{Source: source, Value: "none"}
+	}
+	return trap.Evidence{Source: source, Value: ui.Few(names, 3)}
 }

@@ -14,6 +14,7 @@ import (
 	"fettle/host/capture"
 	"fettle/host/sosreport"
 	"fettle/host/supportconfig"
+	"fettle/internal/ui"
 )
 
 // inEtc are names in /etc of which every system has one, also one that was cut down to
@@ -104,16 +105,7 @@ func theReport(name string, t *archive.Tree) (found, error) {
 		names = append(names, r.name)
 	}
 	return found{}, fmt.Errorf("%s contains %d reports: %s; name one: --from %s",
-		name, len(all), list(names), filepath.Join(name, names[0]))
-}
-
-// list names a few, and how many more there are.
-func list(names []string) string {
-	const most = 8
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
+		name, len(all), ui.Few(names, 8), filepath.Join(name, names[0]))
 }
 
 // about says what a folder is instead of a host, and what to give fettle: "; …", or "".
@@ -141,13 +133,13 @@ func about(name string, t *archive.Tree) string {
 		return "; it is a must-gather of OpenShift, which describes a cluster and no host: use omc or oc adm inspect for it, " +
 			"and make a sosreport of the node (oc debug node/NAME, then toolbox and sos report) for fettle"
 	case len(roots) > 0:
-		return fmt.Sprintf("; inside it %s %s: fettle check --root %s", list(roots), isAre(len(roots), "a root folder", "root folders"),
+		return fmt.Sprintf("; inside it %s %s: fettle check --root %s", ui.Few(roots, 8), isAre(len(roots), "a root folder", "root folders"),
 			filepath.Join(name, roots[0]))
 	case len(reports) > 0:
-		return fmt.Sprintf("; inside it %s %s: fettle check --from %s", list(reports), isAre(len(reports), "a report", "reports"),
+		return fmt.Sprintf("; inside it %s %s: fettle check --from %s", ui.Few(reports, 8), isAre(len(reports), "a report", "reports"),
 			filepath.Join(name, reports[0]))
 	case len(packed) > 0:
-		return fmt.Sprintf("; inside it %s %s: fettle check --from %s", list(packed), isAre(len(packed), "an archive", "archives"),
+		return fmt.Sprintf("; inside it %s %s: fettle check --from %s", ui.Few(packed, 8), isAre(len(packed), "an archive", "archives"),
 			filepath.Join(name, packed[0]))
 	}
 	return above(name)

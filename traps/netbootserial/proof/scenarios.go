@@ -50,6 +50,7 @@ func needs(uefi bool) lab.Needs {
 // booted has the client boot, and its serial port read by somebody else than fettle.
 func booted(name, about string, uefi bool) lab.Scenario {
 	return lab.Scenario{Name: name, About: about, Needs: needs(uefi), Subject: tree, Long: true,
+		Files: map[string]string{tree + "/": lab.AnyContent}, // the client's serial port judges Debian's menus
 		Prepare: slices.Concat(served, []lab.Act{
 			{Write: &lab.File{Path: "/usr/bin/boot-client", Content: bootScript, Mode: 0o755}},
 			{Run: []string{"ip", "address", "add", "192.0.2.1/24", "dev", "eth0"}},
