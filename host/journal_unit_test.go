@@ -11,7 +11,7 @@ import (
 func TestUnitName(t *testing.T) {
 	for name, want := range map[string]string{"nginx": "nginx.service", "ssh.socket": "ssh.socket",
 		"postgresql@15-main": "postgresql@15-main.service",
-		"var-lib.mount": "var-lib.mount", "a.b": "a.b.service"} {
+		"var-lib.mount":      "var-lib.mount", "a.b": "a.b.service"} {
 		if got, err := UnitName(name); err != nil || got != want {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}

@@ -112,7 +112,8 @@ func TestLogOfAUnit(t *testing.T) {
 	}
 	for _, bad := range []string{"--version", "a/b.service", "nginx"} {
 		q.Unit = bad
-		if here = Answer(t.Context(), h, q); here.Own || slices.ContainsFunc(w.asked, func(s string) bool { return strings.Contains(s, bad+" ") }) {
+		named := func(s string) bool { return strings.Contains(s, bad+" ") }
+		if here = Answer(t.Context(), h, q); here.Own || slices.ContainsFunc(w.asked, named) {
 			t.Errorf("%s: %+v after %q", bad, here, w.asked)
 		}
 	}
