@@ -32,7 +32,7 @@ func (c Command) String() string { return strings.Join(append([]string{c.Name}, 
 type CommandSpec struct {
 	// Paths are tried in order; the first that exists is run.
 	Paths []string
-	// Allow tells whether these arguments only read.
+	// Allow reports whether these arguments only read.
 	Allow func(args []string) bool
 	// Limit is how long it may run.
 	Limit time.Duration
@@ -224,7 +224,7 @@ func journalctlPeriod(args []string) (rest []string, ok bool) {
 	return rest[2:], seconds(rest[0], "--since=@") && seconds(rest[1], "--until=@")
 }
 
-// seconds tells whether s is an option with a number of seconds.
+// seconds reports whether s is an option with a number of seconds.
 func seconds(s, option string) bool {
 	n, ok := strings.CutPrefix(s, option)
 	return ok && n != "" && len(n) < 12 && strings.Trim(n, "0123456789") == ""
@@ -242,7 +242,7 @@ func zpoolReads(args []string) bool {
 	return ok && ok2 && err == nil && n > 0 && n <= 60 && len(args) == 8
 }
 
-// isDevice tells whether name is a clean path below /dev.
+// isDevice reports whether name is a clean path below /dev.
 func isDevice(name string) bool {
 	return strings.HasPrefix(name, "/dev/") && path.Clean(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' })
 }

@@ -116,7 +116,7 @@ func TestMessagesHaveSources(t *testing.T) {
 	}
 }
 
-// TestEveryMessageAnywhere: what a message says does not depend on what stands beside it,
+// TestEveryMessageAnywhere: what a message says does not depend on the lines around it,
 // and not on the form of the log.
 func TestEveryMessageAnywhere(t *testing.T) {
 	means.Short(t, "takes seconds")

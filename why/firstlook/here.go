@@ -37,7 +37,7 @@ type Here struct {
 	// Reason says why the log is not taken for this host's.
 	Reason string `json:"reason,omitempty"`
 	Facts  []Fact `json:"facts,omitempty"`
-	// Compared tells over how many days the journal was compared; 0: not.
+	// Compared is the number of days over which the journal was compared; 0: it was not.
 	Compared int `json:"compared_days,omitempty"`
 	// Known says of each claim, in their order, whether the days before had its like; null
 	// where that was not looked at.
@@ -90,7 +90,7 @@ func (r *Report) Settle(h Here) {
 	}
 }
 
-// Answer answers a question about this host, in the process that may look and no more. A line
+// Answer answers a question about this host, in the process that may only read. A line
 // is this host's own where its host name and boot are, and where this boot's journal has that
 // very line by that program: a log from elsewhere does not choose what is looked at. The unit
 // whose journal was asked for is looked up in any case: whoever runs fettle named it.
@@ -168,7 +168,7 @@ func (q Question) bounded() Question {
 	return q
 }
 
-// identifier is what may stand as SYSLOG_IDENTIFIER= in a match.
+// identifier is what may follow SYSLOG_IDENTIFIER= in a match.
 func identifier(s string) bool {
 	return s != "" && len(s) <= 64 &&
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.@()/:-") == ""
@@ -264,7 +264,7 @@ func (out *Here) compare(ctx context.Context, h *host.Host, q Question, own map[
 	}
 }
 
-// fits tells whether a text has the words of a template.
+// fits reports whether a text has the words of a template.
 func fits(template, words []string) bool {
 	if len(template) != len(words) {
 		return false

@@ -133,8 +133,8 @@ func (l *Look) take(r *record) {
 	}
 }
 
-// blame finds whose last words came before systemd told that a unit failed: those of the
-// program that bears the unit's name, else of the program that spoke last.
+// blame finds whose last words came before systemd reported a failed unit: those of the
+// program with the unit's name, or else of the program that spoke last.
 func (l *Look) blame(r *record) {
 	unit := unitIn(string(r.text))
 	if unit == "" {
