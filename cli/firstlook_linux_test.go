@@ -71,6 +71,49 @@ func TestFirstLookOnARealJournal(t *testing.T) {
 	}
 }
 
+// TestWhyOfAUnit: the unit's log is read from a journal that systemd wrote, of this boot, from the
+// time that is asked for, under whatever name the host had; what the days before did not have is
+// new. Without a journal, without its lines and without the rights to read it, nothing is guessed.
+func TestWhyOfAUnit(t *testing.T) {
+	means.Root(t)
+	if os.Getenv("WHY_UNIT") != "inside" {
+		means.Elsewhere(t, syscall.CLONE_NEWNS, 90*time.Second, "WHY_UNIT=inside")
+		return
+	}
+	ownJournal(t)
+	for _, c := range []struct {
+		args []string
+		code int
+		has  []string
+		not  string
+	}{
+		{[]string{"why", "--unit", "frobd"}, 1, []string{"What stands out in 2 lines", "frobd, 1 time", "new: not in the 7 days before",
+			"This host now:\n", "65321: nothing listens on this TCP port now"}, "65322"},
+		{[]string{"why", "-u", "frobd.service", "--since", "-55s"}, 1, []string{"What stands out in 1 line", "the worker was killed"}, "65321"},
+		{[]string{"why", "-u", "frobd", "--since", "-1s"}, 2, []string{"has nothing of frobd.service since 20"}, "No known trap"},
+		{[]string{"why", "-u", "other"}, 2, []string{"the journal of this boot has nothing of other.service"}, "No known trap"},
+	} {
+		var out bytes.Buffer
+		code := MainWith(EvilTraps(), c.args, strings.NewReader("not read"), &out, &out)
+		for _, w := range c.has {
+			if !strings.Contains(out.String(), w) {
+				t.Errorf("%q: no %q in\n%s", c.args, w, &out)
+			}
+		}
+		if code != c.code || strings.Contains(out.String(), c.not) {
+			t.Errorf("%q: status %d:\n%s", c.args, code, &out)
+		}
+	}
+	if err := os.RemoveAll("/run/log/journal"); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if code := MainWith(EvilTraps(), []string{"why", "-u", "frobd"}, strings.NewReader(""), &out, &out); code != 2 ||
+		!strings.Contains(out.String(), "there is no journal of this boot") {
+		t.Errorf("without a journal: status %d:\n%s", code, &out)
+	}
+}
+
 // ownJournal makes this namespace's journal: one message of yesterday's boot, its like and another
 // one of this boot, which is what journalctl prints.
 func ownJournal(t *testing.T) string {
@@ -112,7 +155,7 @@ func ownJournal(t *testing.T) string {
 		{now - 50, strings.ReplaceAll(strings.TrimSpace(string(boot)), "-", ""), "the worker was killed"},
 	} {
 		fmt.Fprintf(&export, "__CURSOR=s=%s;i=%d\n__REALTIME_TIMESTAMP=%d000000\n__MONOTONIC_TIMESTAMP=%d000000\n_BOOT_ID=%s\n"+
-			"_MACHINE_ID=%s\n_HOSTNAME=%s\nPRIORITY=3\nSYSLOG_IDENTIFIER=frobd\nMESSAGE=%s\n_TRANSPORT=syslog\n\n",
+			"_MACHINE_ID=%s\n_HOSTNAME=%s\nPRIORITY=3\nSYSLOG_IDENTIFIER=frobd\n_SYSTEMD_UNIT=frobd.service\nMESSAGE=%s\n_TRANSPORT=syslog\n\n",
 			id, i+1, e.at, i+1, e.boot, id, name, e.text)
 	}
 	cmd := exec.CommandContext(t.Context(), remote, "-o", filepath.Join(dir, "remote.journal"), "-")

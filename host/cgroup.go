@@ -249,7 +249,7 @@ func UnitPath(name string) string {
 	return "/" + UnescapeUnit(strings.Trim(strings.ReplaceAll(name, "-", "/"), "/"))
 }
 
-// isContainerID tells whether s is what OCI's runtimes call a container by: 64
+// isContainerID reports whether s is what OCI's runtimes call a container by: 64
 // hexadecimal digits.
 func isContainerID(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""

@@ -32,7 +32,7 @@ func (c Command) String() string { return strings.Join(append([]string{c.Name}, 
 type CommandSpec struct {
 	// Paths are tried in order; the first that exists is run.
 	Paths []string
-	// Allow tells whether these arguments only read.
+	// Allow reports whether these arguments only read.
 	Allow func(args []string) bool
 	// Limit is how long it may run.
 	Limit time.Duration
@@ -185,7 +185,7 @@ func journalctlReads(args []string) bool {
 	}
 	for ; len(rest) > 0; rest = rest[1:] {
 		switch {
-		case rest[0] == JournalFields:
+		case rest[0] == JournalFields, rest[0] == UnitFields:
 		case strings.HasPrefix(rest[0], "_"), strings.HasPrefix(rest[0], "PRIORITY="), rest[0] == "+":
 		case strings.HasPrefix(rest[0], "SYSLOG_IDENTIFIER="):
 		case len(rest) > 1 && (rest[0] == "-u" && validUnitName(rest[1])):
@@ -197,8 +197,8 @@ func journalctlReads(args []string) bool {
 	return true
 }
 
-// journalctlPeriod reads "-b -o json --no-pager -n LINES", and the same without -b but with
-// --since=@SECONDS and --until=@SECONDS behind it.
+// journalctlPeriod reads "-b -o json --no-pager -n LINES", with or without --since=@SECONDS, and
+// the same without -b but with --since=@SECONDS and --until=@SECONDS behind it.
 func journalctlPeriod(args []string) (rest []string, ok bool) {
 	boot := len(args) > 0 && args[0] == "-b"
 	if boot {
@@ -212,18 +212,23 @@ func journalctlPeriod(args []string) (rest []string, ok bool) {
 	}
 	rest = args[5:]
 	if boot {
+		i := slices.IndexFunc(rest, func(s string) bool { return seconds(s, "--since=@") })
+		if i == 0 || i == 1 { // before or behind the fields
+			rest = slices.Delete(slices.Clone(rest), i, i+1)
+		}
 		return rest, true
 	}
 	if len(rest) < 2 {
 		return nil, false
 	}
-	since, ok1 := strings.CutPrefix(rest[0], "--since=@")
-	until, ok2 := strings.CutPrefix(rest[1], "--until=@")
-	return rest[2:], ok1 && ok2 && seconds(since) && seconds(until)
+	return rest[2:], seconds(rest[0], "--since=@") && seconds(rest[1], "--until=@")
 }
 
-// seconds tells whether s is a number of seconds.
-func seconds(s string) bool { return s != "" && len(s) < 12 && strings.Trim(s, "0123456789") == "" }
+// seconds reports whether s is an option with a number of seconds.
+func seconds(s, option string) bool {
+	n, ok := strings.CutPrefix(s, option)
+	return ok && n != "" && len(n) < 12 && strings.Trim(n, "0123456789") == ""
+}
 
 // zpoolReads allows the tables of pools, once, over a minute at most.
 func zpoolReads(args []string) bool {
@@ -237,7 +242,7 @@ func zpoolReads(args []string) bool {
 	return ok && ok2 && err == nil && n > 0 && n <= 60 && len(args) == 8
 }
 
-// isDevice tells whether name is a clean path below /dev.
+// isDevice reports whether name is a clean path below /dev.
 func isDevice(name string) bool {
 	return strings.HasPrefix(name, "/dev/") && path.Clean(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' })
 }

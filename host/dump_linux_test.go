@@ -27,7 +27,7 @@ func ownNetwork(t *testing.T) *netlink.Handle {
 	return h
 }
 
-// TestLinksWhileOneFlaps: a link comes and goes; a dump that the kernel interrupts is read anew. The
+// TestLinksWhileOneFlaps: a link comes and goes; a dump that the kernel interrupts is read again. The
 // plain dump beside it must be interrupted, or this proves nothing.
 func TestLinksWhileOneFlaps(t *testing.T) {
 	h := ownNetwork(t)

@@ -40,7 +40,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Msg)
 }
 
-// IsAbsent tells whether err is the certain knowledge that the thing is not there.
+// IsAbsent reports whether err is the certain knowledge that the thing is not there.
 func IsAbsent(err error) bool {
 	return errors.Is(err, ErrAbsent) || errors.Is(err, syscall.ENOTDIR)
 }

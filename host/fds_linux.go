@@ -123,7 +123,7 @@ func (w *scanner) descriptor(fds int, fd *byte) {
 	w.hits = append(w.hits, f)
 }
 
-// gone tells whether a target that ends in " (deleted)" is a file whose name
+// gone reports whether a target that ends in " (deleted)" is a file whose name
 // is gone, and not one that is called so. Call network first.
 func (w *scanner) gone(target string, ino uint64) bool {
 	if w.other {
@@ -133,7 +133,7 @@ func (w *scanner) gone(target string, ino uint64) bool {
 	return unix.Fstatat(w.dirfd, target, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Ino != ino
 }
 
-// network tells whether a path lies on a file system that may hang, as the
+// network reports whether a path lies on a file system that may hang, as the
 // process sees it.
 func (w *scanner) network(target string) bool {
 	if w.mounts == nil {

@@ -38,7 +38,7 @@ func (h *Host) Identity() Identity { return h.src.Identity() }
 // capture otherwise. Checks use it instead of time.Now.
 func (h *Host) Now() time.Time { return h.src.Identity().Time }
 
-// Running tells whether the host has running state (sysctls, links,
+// Running reports whether the host has running state (sysctls, links,
 // processes). A root folder has none.
 func (h *Host) Running() bool { return h.Kind() != KindRoot }
 
@@ -108,7 +108,7 @@ func (h *Host) Lstat(ctx context.Context, name string) (Info, error) {
 	})
 }
 
-// Exists tells whether a path is there; the error says that nobody could look.
+// Exists reports whether a path is there; the error says that nobody could look.
 func (h *Host) Exists(ctx context.Context, name string) (bool, error) {
 	_, err := h.Stat(ctx, name)
 	if IsAbsent(err) {
@@ -229,7 +229,7 @@ func remember[T any](ctx context.Context, c *cache, key string, ask func() (T, e
 	return v, err
 }
 
-// answer finds or begins the answer to a question; asked tells whether
+// answer finds or begins the answer to a question; asked reports whether
 // somebody asked it before.
 func (c *cache) answer(key string) (a *answer, asked bool) {
 	c.mu.Lock()

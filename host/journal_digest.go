@@ -165,7 +165,7 @@ var complaints = []string{
 	"voltage",
 }
 
-// Complains tells whether a line of the kernel may speak of trouble.
+// Complains reports whether a line of the kernel may speak of trouble.
 func Complains(text string) bool {
 	low := strings.ToLower(text)
 	return slices.ContainsFunc(complaints, func(w string) bool { return strings.Contains(low, w) })
@@ -221,7 +221,7 @@ func wordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
 }
 
-// number tells whether a word is a number, decimal or hexadecimal, or an id
+// number reports whether a word is a number, decimal or hexadecimal, or an id
 // made of letters and digits at random.
 func number(w string) bool {
 	digits, hex := 0, 0

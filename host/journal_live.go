@@ -59,7 +59,7 @@ var (
 // early reads two parts with one command, and each with its own where these
 // have more than that may print: then one part could leave no room for the other.
 func (r *journalReader) early(ctx context.Context, j *Journal) {
-	out, missing := r.lines(ctx, kernelLines, slices.Concat(kernelMatch, []string{"+"}, managerMatch))
+	out, missing := r.lines(ctx, kernelLines, JournalFields, slices.Concat(kernelMatch, []string{"+"}, managerMatch))
 	switch {
 	case missing != nil:
 		j.Kernel, j.Manager = *missing, *missing
@@ -105,7 +105,7 @@ func (r *journalReader) withoutSystemd(ctx context.Context) Journal {
 
 // ask reads the last n lines of this boot that match.
 func (r *journalReader) ask(ctx context.Context, n int, keep func(string) bool, match ...string) Log {
-	out, missing := r.lines(ctx, n, match)
+	out, missing := r.lines(ctx, n, JournalFields, match)
 	if missing != nil {
 		return *missing
 	}
@@ -113,10 +113,10 @@ func (r *journalReader) ask(ctx context.Context, n int, keep func(string) bool, 
 }
 
 // lines are the last n lines of this boot that match, as JSON, or why nobody could look.
-func (r *journalReader) lines(ctx context.Context, n int, match []string) ([]byte, *Log) {
+func (r *journalReader) lines(ctx context.Context, n int, fields string, match []string) ([]byte, *Log) {
 	args := append([]string{"-b", "-o", "json", "--no-pager", "-n", strconv.Itoa(n)}, match...)
 	i := len(args) - len(match)
-	out, err := r.run(ctx, Command{Name: "journalctl", Args: slices.Insert(slices.Clone(args), i, JournalFields)})
+	out, err := r.run(ctx, Command{Name: "journalctl", Args: slices.Insert(slices.Clone(args), i, fields)})
 	if err == nil && out.Exit != 0 && bytes.Contains(out.Stderr, []byte("output-fields")) { // before systemd 236
 		out, err = r.run(ctx, Command{Name: "journalctl", Args: args})
 	}

@@ -144,7 +144,9 @@ func TestJournalCommands(t *testing.T) {
 		{"-o", "json", "--no-pager", "-n", "10", "--since=@1", "--until=@2; x"},
 		{"-o", "json", "--no-pager", "-n", "10", "--since=@", "--until=@2"},
 		{"-o", "json", "--no-pager", "-n", "10", "--since=@1", "--until=@2", "--vacuum-time=1s"},
-		{"-o", "json", "--no-pager", "-n", "10", "--since=yesterday", "--until=@2"}, {"-b"}, {}} {
+		{"-o", "json", "--no-pager", "-n", "10", "--since=yesterday", "--until=@2"}, {"-b"}, {},
+		{"-b", "-o", "json", "--no-pager", "-n", "10", UnitFields, "--since=yesterday", "-u", "a.service"},
+		{"-b", "-o", "json", "--no-pager", "-n", "10", UnitFields, "--since=@1", "-u", "a*.service"}} {
 		if (Command{Name: "journalctl", Args: args}).Allowed() == nil {
 			t.Errorf("%q is allowed", args)
 		}

@@ -107,7 +107,7 @@ func (t LogText) dmesg(s string) (LogLine, bool) {
 }
 
 // kernelStamp cuts "[stamp] text" and "[stamp][caller] text". The thread or processor that
-// printed a message, "[  T123]" or "[   C12]", is told by kernels with CONFIG_PRINTK_CALLER,
+// printed a message, "[  T123]" or "[   C12]", is printed by kernels with CONFIG_PRINTK_CALLER,
 // as SUSE's (print_caller in kernel/printk/printk.c); dmesg since util-linux 2.40 puts a space
 // before it.
 func kernelStamp(s string) (stamp, text string, ok bool) {

@@ -65,7 +65,7 @@ func mounted(name string, err error) error {
 	return err
 }
 
-// kernelMade tells whether the deepest folder above name that is there, below
+// kernelMade reports whether the deepest folder above name that is there, below
 // top, is the kernel's own: some containers (systemd-nspawn's) have a tmpfs on
 // /sys, with parts of sysfs mounted in it. What such a part lacks is absent.
 func kernelMade(name, top string) bool {

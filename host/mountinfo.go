@@ -15,7 +15,7 @@ type MountInfo struct {
 }
 
 // ParseMountinfo reads proc_pid_mountinfo(5). A later mount on the same point
-// hides the earlier one, in whose place it is told.
+// hides the earlier one, in whose place it is listed.
 func ParseMountinfo(text string) []MountInfo {
 	var out []MountInfo
 	at := map[string]int{}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// LogPath tells whether an absolute path lies in a folder for logs: one of its folders
+// LogPath reports whether an absolute path lies in a folder for logs: one of its folders
 // is called log or logs.
 func LogPath(name string) bool {
 	for {
@@ -20,7 +20,7 @@ func LogPath(name string) bool {
 	}
 }
 
-// RotatedName tells whether the last component of a path is one that log
+// RotatedName reports whether the last component of a path is one that log
 // rotation gives to a file it sets aside, and what the file was called before:
 // "app.log.1", "app.log.old", "app.log-20260102", "app-20260102.log",
 // "app.1.log" (logrotate(8): dateext, extension; savelog(8) counts from 0;

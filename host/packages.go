@@ -19,7 +19,7 @@ type Package struct {
 	Status string
 }
 
-// Installed tells whether the package's files are on the host.
+// Installed reports whether the package's files are on the host.
 func (p Package) Installed() bool {
 	return p.Status != "config-files" && p.Status != "not-installed"
 }

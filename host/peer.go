@@ -49,7 +49,7 @@ func (t Table) Peer() (PeerQuestion, bool) {
 	return PeerQuestion{URI: uri, StartTLS: how == "starttls"}, true
 }
 
-// Talks tells whether reading the table means to talk to another host. Who
+// Talks reports whether reading the table means to talk to another host. Who
 // answers for checks refuses that where nobody asked for it.
 func (t Table) Talks() bool {
 	return slices.ContainsFunc(

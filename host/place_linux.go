@@ -18,7 +18,7 @@ type place struct {
 	uid uint32
 }
 
-// guards tells whether there are rights to lose: without root everything is
+// guards reports whether there are rights to lose: without root everything is
 // read with the caller's own.
 func (t *tree) guards() bool { return t.euid == 0 }
 
@@ -199,7 +199,7 @@ func join(at string, todo []string) string {
 	return strings.TrimSuffix(at, "/") + "/" + strings.Join(todo, "/")
 }
 
-// remains tells whether any component is still to be walked.
+// remains reports whether any component is still to be walked.
 func remains(todo []string) bool {
 	for _, c := range todo {
 		if c != "" && c != "." {

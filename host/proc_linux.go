@@ -33,7 +33,7 @@ func pids() ([]int, error) {
 	return out, err
 }
 
-// hidden tells whether /proc keeps processes from this user (proc(5),
+// hidden reports whether /proc keeps processes from this user (proc(5),
 // hidepid): process 1 always exists; who does not see it does not see others
 // either.
 func hidden(pids []int) bool {
@@ -106,7 +106,7 @@ func deeper(dirfd int, buf []byte) bool {
 	return found && len(bytes.Fields(line)) > 1
 }
 
-// kernelThread tells whether a process is a thread of the kernel's own:
+// kernelThread reports whether a process is a thread of the kernel's own:
 // PF_KTHREAD among the flags of /proc/PID/stat (include/linux/sched.h,
 // proc_pid_stat(5) field 9). It has no files and no memory.
 func kernelThread(dirfd int, buf []byte) bool {

@@ -49,7 +49,7 @@ func (r *Root) Name() string       { return r.root }
 func (r *Root) Identity() Identity { return r.id }
 func (r *Root) Close() error       { return unix.Close(r.fd) }
 
-// running tells whether a path shows running state, which a root folder
+// running reports whether a path shows running state, which a root folder
 // cannot have even when something is mounted there.
 func running(name string) bool {
 	for _, top := range []string{"/proc", "/sys", "/run", "/dev"} {

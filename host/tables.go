@@ -55,7 +55,7 @@ type Addr struct {
 	Preferred int64  `json:"preferred_life_time,omitempty"` // s
 }
 
-// Has tells whether a flag is set on the link.
+// Has reports whether a flag is set on the link.
 func (l Link) Has(flag string) bool {
 	for _, f := range l.Flags {
 		if f == flag {
@@ -102,7 +102,7 @@ type Process struct {
 	OtherPIDs bool `json:"other_pids,omitempty"`
 }
 
-// Own tells whether a process is one of the host's own, not of a container's.
+// Own reports whether a process is one of the host's own, not of a container's.
 func (p Process) Own() bool { return p.Container == "" && !p.OtherPIDs }
 
 // OpenFile is one regular file that a process holds open or has mapped
@@ -231,7 +231,7 @@ func (h *Host) Filesystems(ctx context.Context) ([]Filesystem, error) {
 	return readTable[[]Filesystem](ctx, h, TableFilesystems)
 }
 
-// NetworkFilesystem tells whether a file system of this type can hang
+// NetworkFilesystem reports whether a file system of this type can hang
 // because another machine does not answer (or, for autofs, mounts on touch).
 func NetworkFilesystem(fstype string) bool {
 	switch fstype {
@@ -253,13 +253,13 @@ var localFilesystems = sync.OnceValue(func() map[string]bool {
 		overlay aufs unionfs ecryptfs shiftfs hostfs rootfs ramfs tmpfs devtmpfs hugetlbfs
 		proc sysfs devpts cgroup cgroup2 cpuset debugfs tracefs securityfs selinuxfs smackfs configfs pstore bpf mqueue efivarfs
 		binfmt_misc fusectl functionfs rpc_pipefs nfsd nsfs pipefs sockfs resctrl xenfs binder
-		fuse.lxcfs`) { // the last stands in for files of /proc in containers
+		fuse.lxcfs`) { // the last replaces files of /proc in containers
 		m[name] = true
 	}
 	return m
 })
 
-// MayHang tells whether a file system of this type may hang because somebody
+// MayHang reports whether a file system of this type may hang because somebody
 // else does not answer: another machine, or a program. What is not known to be
 // local may.
 func MayHang(fstype string) bool { return !localFilesystems()[fstype] }

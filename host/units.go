@@ -37,7 +37,7 @@ type Unit struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// Active tells whether the unit runs now.
+// Active reports whether the unit runs now.
 func (u Unit) Active() bool { return u.ActiveState == "active" || u.ActiveState == "reloading" }
 
 // together are units that are asked about with one command, whoever needs one

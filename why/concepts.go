@@ -76,7 +76,7 @@ var questions = map[string]bool{
 	"do":     true,
 }
 
-// onlyAsks tells whether a text asks how to do something, and does not say that
+// onlyAsks reports whether a text asks how to do something, and does not say that
 // anything is wrong.
 func onlyAsks(tokens []string) bool {
 	how := slices.Index(tokens, "how")
@@ -87,7 +87,7 @@ func onlyAsks(tokens []string) bool {
 	return !isWrong(tokens)
 }
 
-// isWrong tells whether a text says that something is wrong, or hints at it.
+// isWrong reports whether a text says that something is wrong, or hints at it.
 func isWrong(tokens []string) bool {
 	return complains(tokens) || slices.ContainsFunc(tokens, func(t string) bool {
 		return t == "only" || slices.ContainsFunc(concepts()[t], func(c concept) bool { return complaints[c.name] })
@@ -97,7 +97,7 @@ func isWrong(tokens []string) bool {
 // complaints are the concepts of which each is one.
 var complaints = map[string]bool{"@slow": true, "@fail": true, "@not": true, "@gone": true, "@full": true, "@sudden": true}
 
-// isA tells whether a word is one of a concept's.
+// isA reports whether a word is one of a concept's.
 func isA(word, concept string) bool {
 	for _, c := range concepts()[word] {
 		if c.name == concept {

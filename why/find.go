@@ -253,7 +253,7 @@ func (f *finder) weigh(w *window) {
 	})
 }
 
-// complains tells whether a line says that something is wrong.
+// complains reports whether a line says that something is wrong.
 func complains(tokens []string) bool {
 	return slices.ContainsFunc(tokens, func(t string) bool { return trouble()[t] })
 }

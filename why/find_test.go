@@ -231,7 +231,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLongLog: the line that tells stands at the end of a log that is longer
+// TestLongLog: the line that matters is at the end of a log that is longer
 // than memory may become.
 func TestLongLog(t *testing.T) {
 	x := testIndex(t)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// candidate is one trap of those that may be told of a text.
+// candidate is one of the traps that may be named for a text.
 type candidate struct {
 	class int
 	x     [judgeSigns]float64
@@ -135,8 +135,8 @@ func fit(all []*candidate) (w [judgeSigns]float64) {
 }
 
 // tell is how many percent of the texts have the right trap first, among three, and a
-// wrong one first, when a trap is told from least on; and of how many about something
-// else nothing is told.
+// wrong one first, when a trap is named from least on; and for how many about something
+// else none is named.
 func tell(texts []*strangerText, by [][]*candidate, none int, least float64) [4]float64 {
 	var known, first, three, wrong, foreign, told float64
 	for i, cs := range by {

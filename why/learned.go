@@ -109,7 +109,7 @@ func (l *learned) entry(i int) (hash uint32, entry string) {
 	return binary.LittleEndian.Uint32([]byte(entry[:4])), entry
 }
 
-// add adds what a word says to each hidden unit, and tells whether it is known: whether
+// add adds what a word says to each hidden unit, and reports whether it is known: whether
 // texts to learn from had it.
 func (l *learned) add(word string, units []float64) bool {
 	h := hashWord(word)
@@ -231,7 +231,7 @@ func judge(weights, x *[judgeSigns]float64) float64 {
 // of programs.
 const proseLimit = 150
 
-// isProse tells whether words come from somebody's description.
+// isProse reports whether words come from somebody's description.
 func isProse(words map[string]bool) bool {
 	ascii := 0
 	for w := range words {

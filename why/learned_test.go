@@ -14,7 +14,7 @@ import (
 )
 
 // TestLearned: the weights fit their file, and rank what they know. A trap that they do
-// not know, and one that is gone, need none. FETTLE_LEARN=1 learns them anew, and says how
+// not know, and one that is gone, need none. FETTLE_LEARN=1 learns them again, and says how
 // good they are on texts that they were not learned from.
 func TestLearned(t *testing.T) {
 	if os.Getenv("FETTLE_LEARN") != "" {

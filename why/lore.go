@@ -4,7 +4,7 @@
 // A log is searched for the messages that traps list (engine/message), line by line. What
 // somebody wrote is judged by its words: addresses, numbers, interface names and other parts
 // that differ from case to case are reduced to their class, the symptoms of every trap are
-// tried as templates (a placeholder <…> stands for anything short), and all words of the
+// tried as templates (a placeholder <…> matches anything short), and all words of the
 // lore are weighed: see score.go and learned.go. In files and output that nobody complains
 // in (text.go) only messages count.
 package why
@@ -214,5 +214,5 @@ func (ix *indexer) weigh(n float64) {
 	}
 }
 
-// known tells whether any lore has the word.
+// known reports whether any lore has the word.
 func (x *Index) known(t string) bool { return x.words[t] != nil }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -99,7 +100,23 @@ func sayer(m message.Message) string {
 	return m.Says
 }
 
-// TestEveryMessageAnywhere: what a message says does not depend on what stands beside it,
+// sourced is a since that says where the words were read: a file, a man page, a site, or in which
+// program or thread they were seen.
+var sourced = regexp.MustCompile(`\w\.[a-z]\w*|man \w|as quoted in|seen (with|on)|read in|RFC \d|\w/\w`)
+
+// TestMessagesHaveSources lists the messages of which nobody can check whether they are printed so: each
+// has a version, and where its words were read.
+func TestMessagesHaveSources(t *testing.T) {
+	for _, a := range articles(t) {
+		for _, m := range a.Messages {
+			if !strings.ContainsAny(m.Since, "0123456789") || !sourced.MatchString(m.Since) {
+				t.Errorf("%s: %q of %s: since %q has no version, or not where it was read", a.ID, m.Text, m.Says, m.Since)
+			}
+		}
+	}
+}
+
+// TestEveryMessageAnywhere: what a message says does not depend on the lines around it,
 // and not on the form of the log.
 func TestEveryMessageAnywhere(t *testing.T) {
 	means.Short(t, "takes seconds")

@@ -59,7 +59,7 @@ const (
 	beside = 1
 )
 
-// Threshold is the score from which a match is told. Below it fettle says that
+// Threshold is the score from which a match is named. Below it fettle says that
 // it knows nothing that matches.
 const Threshold = 0.5
 

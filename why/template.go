@@ -19,7 +19,7 @@ type symptom struct {
 	trouble []string // its words that say that something is wrong
 }
 
-// maxGap is how many tokens a placeholder may stand for.
+// maxGap is how many tokens a placeholder may cover.
 const maxGap = 12
 
 func newSymptom(text string, seq []string) *symptom {
@@ -57,7 +57,7 @@ func templateTokens(tk tokenizer, text string) []string {
 		if n := len(out); n == 0 || out[n-1] != wildcard {
 			out = append(out, wildcard)
 		}
-		// "<n>kB" stands for one word, as 123kB is one.
+		// "<n>kB" is one word, as 123kB is.
 		if rest := strings.TrimLeft(after, letters); isUnit("1" + strings.ToLower(after[:len(after)-len(rest)])) {
 			after = rest
 		}
@@ -66,7 +66,7 @@ func templateTokens(tk tokenizer, text string) []string {
 	return out
 }
 
-// matches tells whether the whole template is in line, in order, anywhere.
+// matches reports whether the whole template is in line, in order, anywhere.
 func (s *symptom) matches(line []string) bool {
 	seq := s.seq
 	for len(seq) > 0 && seq[0] == wildcard {

@@ -66,7 +66,7 @@ var glue = set(`i my we our me it its is are was were has have had the a an and 
 there what which why how where who does do did doesn't don't didn't can can't cannot won't not no of to for from with without on in at by as into
 only even still any all some every each than then too very more most just also`)
 
-// isSentence tells whether a line is somebody's words: several, a good part of them those
+// isSentence reports whether a line is somebody's words: several, a good part of them those
 // that hold a sentence together, and few signs between them.
 func isSentence(line string) bool {
 	if comment().MatchString(line) || isShaped(line) {
@@ -103,7 +103,7 @@ var (
 	nick    = lazy.Regexp(`^<[\w-]{1,24}> +`)                                                  // who speaks in a chat
 )
 
-// isShaped tells whether a line has the form of a file or of a program's output.
+// isShaped reports whether a line has the form of a file or of a program's output.
 func isShaped(line string) bool {
 	if slices.ContainsFunc(shapes, func(re func() *regexp.Regexp) bool { return re().MatchString(line) }) {
 		return true

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Classes stand for what differs from case to case, so that a paste matches
+// Classes replace what differs from case to case, so that a paste matches
 // whatever its addresses, numbers and names.
 const (
 	classNum  = "<n>"    // numbers with or without unit, times, versions

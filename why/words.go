@@ -22,7 +22,7 @@ would yes yesterday yet you your yours ago minute hour day week month year night
 cat echo grep ls sudo root etc usr bin sbin lib com org net www http https ne doesn didn isn aren wasn couldn wouldn shouldn hasn haven`)
 })
 
-// common words are in so many messages that each says little; together they
+// common words occur in too many messages to say much by themselves; together they
 // say something. Their weight is commonWeight.
 var common = sync.OnceValue(func() map[string]bool {
 	return set(

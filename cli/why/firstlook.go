@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"fettle/cli/app"
 	"fettle/engine/run"
 	"fettle/engine/trap"
@@ -41,10 +39,6 @@ var Answers = run.Answers{
 	},
 }
 
-func firstLookFlags(c *cobra.Command, o *whyOptions) {
-	c.Flags().IntVar(&o.since, "since", 0, "mark messages that this host's journal does not have in the `DAYS` before")
-}
-
 // firstLook reads along while the text is searched for traps.
 type firstLook struct{ look *firstlook.Look }
 
@@ -60,7 +54,8 @@ func (l firstLook) report(ctx context.Context, a *app.App, o whyOptions) *firstl
 	if !l.look.IsLog() && !r.Explains() {
 		return nil
 	}
-	q := r.Ask(l.look.Boots(), o.since)
+	q := r.Ask(l.look.Boots(), o.journal.days)
+	q.Unit = o.journal.unit
 	name, err := os.Hostname()
 	switch {
 	case o.noCheck || runtime.GOOS != "linux" || err != nil:
@@ -76,7 +71,7 @@ func (l firstLook) report(ctx context.Context, a *app.App, o whyOptions) *firstl
 		}
 		r.Settle(here)
 	}
-	if o.since > 0 && (r.Here == nil || r.Here.Compared == 0) {
+	if o.journal.days > 0 && (r.Here == nil || r.Here.Compared == 0) {
 		reason := "--no-check was given"
 		if r.Here != nil && r.Here.Reason != "" {
 			reason = r.Here.Reason

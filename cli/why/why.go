@@ -25,7 +25,7 @@ import (
 type whyOptions struct {
 	format  string
 	noCheck bool
-	since   int // days of this host's journal to compare a log with
+	journal journalFlags
 }
 
 // Cmd is fettle why.
@@ -35,12 +35,17 @@ func Cmd(a *app.App) *cobra.Command {
 		Use:   "why [TEXT...]",
 		Short: "Name the trap behind an error message, a log, or a description",
 		Long: `Name the trap behind an error message, lines of a log, or a problem in your own
-words. The text is taken from the arguments, or from standard input. Addresses,
-paths, numbers and interface names need not match.
+words. The text is taken from the arguments, from standard input or, with
+--unit, from this host's journal. Addresses, paths, numbers and interface names
+need not match.
 
 If no trap explains a log, the messages that stand out are shown, worst first,
 with what their words mean. If the log is this host's own, also the state of the
-units, disks, files and ports that they name.
+units, disks, files and ports that they name. With --unit, it always is; its
+state comes first, and messages that the last 7 days do not have are marked.
+
+--since takes a number of days, or with --unit a time: -1h, today, yesterday or
+"2026-01-31 14:00".
 
 If the text matches several traps, up to three are named. On a Linux host, their
 checks are run, unless --no-check is given: traps found here come first, and
@@ -51,14 +56,15 @@ Exit status:
   1  no known trap matches
   2  usage error, or the text cannot be read`,
 		Example: `  fettle why "the bridge's mtu changes by itself"
-  journalctl -b -p warning | fettle why`,
+  journalctl -b -p warning | fettle why
+  fettle why --unit nginx`,
 		RunE: func(cmd *cobra.Command, args []string) error { return answer(cmd.Context(), a, o, args) },
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fmt.Errorf("%w; text that begins with a dash goes into quotes, or behind --", err)
 	})
 	app.FormatFlag(c, &o.format, "text", "json")
-	firstLookFlags(c, &o)
+	o.journal.flags(c)
 	c.Flags().BoolVar(&o.noCheck, "no-check", false, "do not check this host for the traps that match")
 	return c
 }
@@ -83,8 +89,17 @@ func KeepMessages(args []string) []string {
 }
 
 func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error {
+	if err := o.journal.valid(args); err != nil {
+		return err
+	}
 	in := a.Stdin
 	switch text := strings.Join(args, " "); {
+	case o.journal.unit != "":
+		log, err := o.journal.log(ctx, a)
+		if err != nil {
+			return err
+		}
+		in = log
 	case len(args) > 0 && strings.TrimSpace(text) == "":
 		return app.Usagef("the text is empty: give a message or a description, or pipe a log in")
 	case len(args) > 0 && text != "-":
@@ -106,8 +121,13 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 		return app.Usagef("reading the text: %w", err)
 	}
 	said := newVerdict(why.Told(ranked))
-	said.paste(ctx, a, head.String())
+	if o.journal.unit == "" { // a journal is no paste, and this host's own
+		said.paste(ctx, a, head.String())
+	}
 	if !o.noCheck && runtime.GOOS == "linux" {
+		if o.journal.unit == "" {
+			said.host, _ = os.Hostname()
+		}
 		said.look(ctx, a)
 	}
 	if len(said.matches)+len(said.refuted)+len(said.shown) == 0 {
@@ -150,7 +170,7 @@ type verdict struct {
 	first   *firstlook.Report // no trap matches a log: what an experienced admin would see in it
 	shown   []trap.Result     // what checks find on the host that the paste shows
 	of      []string          // and what of it was read
-	host    string            // this one's name
+	host    string            // this one's name; empty where the text is its own, whatever name it had
 }
 
 func newVerdict(matches, near []why.Match) *verdict {
@@ -163,7 +183,6 @@ func (v *verdict) look(ctx context.Context, a *app.App) {
 	if len(v.shown) > 0 {
 		return // a paste that shows the trap is of the host that it was taken from
 	}
-	v.host, _ = os.Hostname()
 	asked := slices.DeleteFunc(append(slices.Clone(v.matches), v.near...), v.foreign)
 	if len(asked) == 0 {
 		return

@@ -152,6 +152,31 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestNothingToUndo: a step that only checks is a check, which is undone by nothing and says so nowhere;
+// a command that does nothing is refused.
+func TestNothingToUndo(t *testing.T) {
+	for step, want := range map[string]string{
+		"check: {run: [/usr/sbin/visudo, -c]}":                                 "",
+		"check: {run: []}":                                                     "step check: run is missing",
+		"command: {do: [/usr/sbin/visudo, -c], undo: [/usr/bin/true]}":         "undo runs /usr/bin/true, which does nothing",
+		"command: {do: [/bin/true], undo: [/usr/sbin/service, ssh, reload]}":   "do runs /bin/true, which does nothing",
+		"command: {do: [/usr/sbin/service, ssh, reload], again: \"true\"}":     "",
+		"command: {do: [/usr/sbin/service, ssh, stop], undo: [/sbin/a, true]}": "",
+	} {
+		var b strings.Builder
+		for l := range strings.Lines(sound) {
+			if strings.HasPrefix(l, "    - edit:") {
+				b.WriteString("    - " + step + "\n")
+			}
+			b.WriteString(l)
+		}
+		r, ms := Parse("r.yaml", []byte(b.String()), true)
+		if want == "" && r == nil || want != "" && !strings.Contains(ms.Error(), want) {
+			t.Errorf("%s: %v, want %q", step, ms, want)
+		}
+	}
+}
+
 // TestOptional: what may look like nothing found decides nothing.
 func TestOptional(t *testing.T) {
 	text := strings.Replace(sound, "facts:\n", "facts:\n  signs: {log: x, optional: true}\n", 1)

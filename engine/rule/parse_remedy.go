@@ -31,6 +31,7 @@ var stepForms = map[string]stepForm{
 	"sysfs":   {must: []string{"path", "value"}},
 	"unit":    {must: []string{"act"}, may: []string{"name"}},
 	"command": {words: []string{"do", "undo", "probe", "require", "undo_require"}, may: []string{"differs", "again"}, shipped: true},
+	"check":   {words: []string{"run"}, shipped: true},
 }
 
 var unitActs = []string{"reload", "restart", "reload-or-restart", "start", "stop", "enable", "disable", "daemon-reload"}
@@ -194,6 +195,16 @@ func (p *parsing) stepArgs(st *Step, n ast.Node) {
 	case "command":
 		if len(st.Words["do"]) == 0 {
 			p.errorf(n, "step command: do is missing")
+		}
+		for _, key := range []string{"do", "undo"} {
+			if w := st.Words[key]; len(w) == 1 && strings.HasSuffix(w[0].literal(), "/true") {
+				p.errorf(n, "step command: %s runs %s, which does nothing: a step that only checks is a check, "+
+					"and undo may be again", key, w[0].literal())
+			}
+		}
+	case "check":
+		if len(st.Words["run"]) == 0 {
+			p.errorf(n, "step check: run is missing")
 		}
 	case "unit":
 		act := st.Args["act"].literal()

@@ -106,20 +106,33 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 		c := step.Command{Differs: line("differs"), Again: line("again") == "true", Limit: commandLimit}
 		for arg, into := range map[string]*[]string{"do": &c.Do, "undo": &c.Undo, "probe": &c.Probe, "require": &c.Require,
 			"undo_require": &c.UndoRequire} {
-			for _, w := range st.Words[arg] {
-				var s string
-				if s, err = w.fill(ctx, b.scope); err != nil {
-					return err
-				}
-				*into = append(*into, s)
+			if *into, err = b.words(ctx, st, arg); err != nil {
+				return err
 			}
 		}
+		next = c
+	case "check":
+		c := step.Check{Limit: commandLimit}
+		c.Run, err = b.words(ctx, st, "run")
 		next = c
 	}
 	if err == nil && next != nil {
 		b.steps = append(b.steps, next)
 	}
 	return err
+}
+
+// words are the words of a command.
+func (b *planner) words(ctx context.Context, st *Step, arg string) ([]string, error) {
+	var out []string
+	for _, w := range st.Words[arg] {
+		s, err := w.fill(ctx, b.scope)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 // changeable refuses to change in a container what is the whole kernel's.

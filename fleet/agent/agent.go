@@ -22,7 +22,7 @@ import (
 	"fettle/internal/folded"
 )
 
-// Config is what fettle-agent run is told.
+// Config is the configuration of fettle-agent run.
 type Config struct {
 	Dir     string        // state
 	Fettle  string        // the program, by its absolute path
@@ -31,9 +31,9 @@ type Config struct {
 	Soon    time.Duration // within which the first one is: not when all hosts check that got their power back
 	MaxKept int64         // bytes of messages that wait
 	Answer  time.Duration // to wait for the hub's answer before sending again; 0: half a minute
-	Beat    time.Duration // after which an agent that told nothing says that it is there; 0: BeatAfter
+	Beat    time.Duration // how long an agent is silent before it sends a heartbeat; 0: BeatAfter
 	Events  bool
-	Changes string // the folder in which fettle fix keeps what it changed; empty: nothing is told of it
+	Changes string // the folder in which fettle fix keeps what it changed; empty: changes are not reported
 	Log     func(string)
 	Now     func() time.Time // the host's clock, which may be wrong; nil: time.Now
 }
@@ -70,14 +70,14 @@ type Agent struct {
 	needWhole      bool
 	lastWhole      time.Duration // uptime
 	last           *message.State
-	heartbeatTimer *time.Timer // told nothing for long
+	heartbeatTimer *time.Timer // fires after a long silence
 
 	allowance float64
 	asked     time.Duration // uptime, of the last question
 	refused   int64
 
 	fixes     []message.Fix // what fettle fix changed here
-	fixed     bool          // they are to be told
+	fixed     bool          // there are changes to report
 	accepts   string        // the list of what is accepted on the hub, by its name
 	hub       folded.Log    // what is logged at the hub's instance
 	wholes    float64       // whole reports that the hub may ask for now
@@ -192,7 +192,7 @@ func (a *Agent) loop(ctx context.Context) error {
 	}
 }
 
-// mayTell tells whether the hub gets one more whole report at once: else the next check's
+// mayTell reports whether the hub gets one more whole report at once: else the next check's
 // is whole.
 func (a *Agent) mayTell() bool {
 	now := uptime()
@@ -212,7 +212,7 @@ func spread(d time.Duration) time.Duration {
 	return mrand.N(min(d, time.Hour))
 }
 
-// allowed tells whether one more question is answered.
+// allowed reports whether one more question is answered.
 func (a *Agent) allowed() bool {
 	now := uptime()
 	a.allowance = min(asksBurst, a.allowance+float64(now-a.asked)/float64(asksEach))

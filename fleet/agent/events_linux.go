@@ -15,7 +15,7 @@ import (
 const settle = 30 * time.Second
 
 // atMostEach keeps a link that goes up and down from a check a second. What
-// happens in that time is told at its end: a package run may take long.
+// happens in that time is reported at its end: a package run may take long.
 var atMostEach = 5 * time.Minute
 
 // linkCounts are the flags of a link that count.
@@ -49,7 +49,7 @@ func (a *Agent) watch(ctx context.Context, out chan<- string) {
 	defer tick.Stop()
 	wall, up := time.Now().Round(0), uptime()
 	states := linkStates(ctx)
-	quiet := time.NewTimer(0) // until the next event may be told
+	quiet := time.NewTimer(0) // until the next event may be reported
 	defer quiet.Stop()
 	pending, told := "", true
 	for {

@@ -9,7 +9,7 @@ import (
 	"fettle/fleet/hub/message"
 )
 
-// TestFixes: what fettle says that it changed is told, within bounds, and nothing where it
+// TestFixes: what fettle says it changed is reported, within bounds, and nothing where it
 // cannot say.
 func TestFixes(t *testing.T) {
 	dir := t.TempDir()

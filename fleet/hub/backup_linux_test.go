@@ -21,7 +21,7 @@ import (
 
 // TestBackup: a backup of a hub that serves makes a hub in an empty folder, to
 // which the agents go on sending: also one that joined after the backup, and one
-// that was installed anew after it, whose old key is revoked once more. What waits
+// that was reinstalled after it, whose old key is revoked once more. What waits
 // for the hub then is taken, where it begins with a whole report.
 func TestBackup(t *testing.T) {
 	means.Short(t, "takes seconds")
@@ -47,7 +47,7 @@ func TestBackup(t *testing.T) {
 	had := w.latest(db, stays)
 	late := w.join("web3", w.invited(known, db, hub.Inviting{}))
 	late.run(300 * time.Millisecond)
-	// The backup knows the old key alone of one that is installed anew.
+	// Of a host that was reinstalled, the backup has only the old key.
 	old := before.key()
 	again := w.anew(before, w.invited(known, db, hub.Inviting{Replace: before.agent}))
 	again.run(300 * time.Millisecond)
@@ -93,7 +93,7 @@ func (w *world) latest(db *store.DB, h *host) (n int) {
 	return n
 }
 
-// restore makes the hub's folder anew, where none was before, and only there.
+// restore recreates the hub's folder, but only where there is none.
 func (w *world) restore(file, revoked string) {
 	w.Helper()
 	if err := hub.Restore(w.hubDir(), file, os.DevNull); err == nil || !strings.Contains(err.Error(), "of another hub already") {

@@ -1,5 +1,5 @@
-// Package hub is a hub that serves: NATS, the database, those who join, and
-// what agents send.
+// Package hub runs the hub: NATS, the database, the admission of hosts, and the intake of what
+// agents send.
 package hub
 
 import (
@@ -30,7 +30,7 @@ import (
 	deliver "fettle/report/notify"
 )
 
-// Config is what fettle-hub serve is told.
+// Config is the configuration of fettle-hub serve.
 type Config struct {
 	Dir        string   // state
 	Listen     string   // of the embedded NATS server

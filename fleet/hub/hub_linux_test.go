@@ -423,7 +423,7 @@ func TestBeat(t *testing.T) {
 	w.until("beats come again", func() bool { return row().Seen.After(was.Seen.Add(time.Second)) })
 }
 
-// anew installs a host anew: the old installation has another folder now.
+// anew reinstalls a host: the old installation is in another folder now.
 func (w *world) anew(before *host, invite join.Invite) *host {
 	w.Helper()
 	before.end()
@@ -439,7 +439,7 @@ func (w *world) anew(before *host, invite join.Invite) *host {
 	return after
 }
 
-// TestReplaced: a host that was installed anew takes its place, and the old
+// TestReplaced: a host that was reinstalled takes its place, and the old
 // installation is shut out.
 func TestReplaced(t *testing.T) {
 	w := newWorld(t)

@@ -22,7 +22,7 @@ import (
 	"fettle/fleet/hub/store"
 )
 
-// Inviting is what fettle-hub invite is told.
+// Inviting holds the options of fettle-hub invite.
 type Inviting struct {
 	Uses    int
 	Life    time.Duration

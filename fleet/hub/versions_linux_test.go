@@ -17,7 +17,7 @@ import (
 
 // TestVersions: a hub tells an agent of a later version that it is too old for it, and
 // the host's page says so; what an agent says beyond what the hub knows is no mistake;
-// and after the hub was brought up to date nothing of before stands in the way.
+// and after the hub was upgraded, nothing from before is in the way.
 func TestVersions(t *testing.T) {
 	w := newWorld(t)
 	w.start()

@@ -17,7 +17,7 @@ type Options struct {
 	Config string
 	// Forks is how many hosts are worked on at once; 0 is transport.DefaultForks.
 	Forks int
-	// Limit is how long one host may take, all told; 0 is transport.DefaultLimit.
+	// Limit is how long one host may take in all; 0 is transport.DefaultLimit.
 	Limit time.Duration
 	// Connect is how long a host may take to accept the connection; 0 is transport.DefaultConnect.
 	Connect time.Duration

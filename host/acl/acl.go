@@ -32,7 +32,7 @@ const (
 	Other    Tag = 0x20 // everybody else
 )
 
-// named tells whether entries of this tag carry an ID.
+// named reports whether entries of this tag carry an ID.
 func (t Tag) named() bool { return t == User || t == Group }
 
 func (t Tag) String() string {
@@ -99,7 +99,7 @@ func (a ACL) Mode() fs.FileMode {
 	return fs.FileMode(a.perm(UserObj)<<6 | group<<3 | a.perm(Other))
 }
 
-// Minimal tells whether permission bits say all that the list does.
+// Minimal reports whether permission bits say all that the list does.
 func (a ACL) Minimal() bool {
 	return !slices.ContainsFunc(a, func(e Entry) bool { return e.Tag.named() || e.Tag == Mask })
 }
@@ -128,7 +128,7 @@ func (a ACL) Sorted() ACL {
 	return s
 }
 
-// Equal tells whether two lists hold the same entries, in any order.
+// Equal reports whether two lists hold the same entries, in any order.
 func (a ACL) Equal(b ACL) bool { return slices.Equal(a.Sorted(), b.Sorted()) }
 
 // Valid says what keeps the list from being a complete one, by the rules of
@@ -177,7 +177,7 @@ func (a ACL) Effective(e Entry) Perm {
 	return e.Perm
 }
 
-// Allows tells whether a process with this user and these groups (primary and
+// Allows reports whether a process with this user and these groups (primary and
 // supplementary) is granted all of want on a file of this owner and group:
 // the access check algorithm of acl(5). Capabilities are not considered: root
 // passes where this says no.

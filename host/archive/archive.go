@@ -129,7 +129,7 @@ func (t *Tree) Stat(name string, follow bool) (host.Info, error) {
 	return i, pathError("stat", name, err)
 }
 
-// Exists tells whether a name is there, following symlinks.
+// Exists reports whether a name is there, following symlinks.
 func (t *Tree) Exists(name string) bool {
 	_, err := t.Stat(name, true)
 	return err == nil
@@ -225,7 +225,7 @@ func (t *Tree) resolve(name string, follow bool) (string, error) {
 	return path.Join(t.base, at, "."), nil
 }
 
-// rest tells whether any component is still to be walked.
+// rest reports whether any component is still to be walked.
 func rest(todo []string) bool {
 	for _, c := range todo {
 		if c != "" && c != "." {

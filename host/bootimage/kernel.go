@@ -1,6 +1,5 @@
-// Package bootimage reads of kernel images and initrds which Linux they are,
-// and nothing else. Both are foreign data: every length is bounded, and
-// nothing is unpacked to disk.
+// Package bootimage finds out which Linux a kernel image or an initrd contains, and nothing
+// else. Both are foreign data: every length is bounded, and nothing is unpacked to disk.
 package bootimage
 
 import (

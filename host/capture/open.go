@@ -44,7 +44,7 @@ func OpenWithin(ctx context.Context, file string, lim archive.Limits) (*Source, 
 	return s, err
 }
 
-// Is tells whether a tree looks like a capture.
+// Is reports whether a tree looks like a capture.
 func Is(t *archive.Tree) bool {
 	var head struct{ Format string }
 	b, err := t.ReadFile("/manifest.json", ManifestLimit)

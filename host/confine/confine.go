@@ -1,10 +1,9 @@
 // Package confine keeps checks from changing the host that they look at.
 //
-// fettle starts a copy of itself, the child, which takes the power to write
-// from itself before it runs the first check, and answers over a socket. What
-// the child may not do any more, but checks need, its parent does for it: the
-// tables of running state, and the read-only commands, each in a confinement
-// of its own. What holds a process back is
+// fettle starts a copy of itself, the child, which gives up its right to write before it runs
+// the first check, and answers over a socket. What the child may no longer do, but checks
+// need, its parent does for it: the tables of running state, and the read-only commands, each
+// in a confinement of its own. What holds a process back is
 //
 //   - Landlock (Linux 5.13, landlock(7)): which files may be opened how,
 //     TCP, signals and abstract sockets, as far as the kernel's ABI knows them;

@@ -77,12 +77,12 @@ func (r Role) String() string {
 	return fmt.Sprintf("active %d", uint16(r))
 }
 
-// HasBBL tells whether the member has a bad blocks list, empty or not. It is
+// HasBBL reports whether the member has a bad blocks list, empty or not. It is
 // what mdadm's examine_badblocks asks (super1.c): size and offset, not the
 // feature bit, which the kernel sets only once an entry was written.
 func (s *Superblock) HasBBL() bool { return s.BBLSize > 0 && s.BBLOffset != 0 }
 
-// HasBitmap tells whether the member holds an internal write-intent bitmap.
+// HasBitmap reports whether the member holds an internal write-intent bitmap.
 func (s *Superblock) HasBitmap() bool { return s.Features&FeatureBitmap != 0 }
 
 // WriteMostly and Failfast are set per member (--write-mostly, --failfast).

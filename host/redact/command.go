@@ -111,7 +111,7 @@ func (c *commandLine) token(tok string, deep int) string {
 	return r.argument(tok)
 }
 
-// begins reads the word that stands where a program does.
+// begins reads the word in a program's place.
 func (c *commandLine) begins(tok string) string {
 	if m := assignment().FindString(tok); m != "" {
 		return c.r.free(m) + c.r.setTo(strings.TrimSuffix(m, "="), tok[len(m):])

@@ -6,7 +6,7 @@ import (
 	"fettle/internal/lazy"
 )
 
-// What people call their arrays, volumes, pools and shares may be any word. It is told by
+// What people call their arrays, volumes, pools and shares may be any word. It is recognised by
 // its place: below folders of /dev, and where a list of mounts names what is mounted.
 
 var (

@@ -63,7 +63,7 @@ func TestEnvironmentFile(t *testing.T) {
 }
 
 // A file of certificates keeps how many there are and how long they are
-// valid; no name, and no key that stands beside.
+// valid; no name, and no key beside it.
 func TestCertificates(t *testing.T) {
 	pub, key, _ := ed25519.GenerateKey(rand.Reader)
 	end := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)

@@ -44,7 +44,7 @@ var withSecrets = []struct{ source, value, secret string }{
 	{"/etc/cups:1", "form:main:pin=4711", "4711"},
 }
 
-// TestMasked: evidence of all kinds shows where a secret stands, and not the secret.
+// TestMasked: evidence of all kinds shows where a secret is, and not the secret.
 func TestMasked(t *testing.T) {
 	for _, c := range withSecrets {
 		got := Masked(c.source, c.value)

@@ -6,14 +6,14 @@ import (
 	"fettle/internal/lazy"
 )
 
-// What a line means that goes on behind a backslash is told by where it began: such lines are
+// What a line means that continues after a backslash depends on where it began: such lines are
 // redacted as one.
 
 // goesOn tells of files in which a backslash at the end of a line joins the next one to it.
 var goesOn = lazy.Regexp(`^/(?:etc|run|usr/lib|usr/local/lib|lib)/(?:systemd|pam\.d|udev|modprobe\.d|update-motd\.d)/|` +
 	`^/etc/(?:pam\.conf|hosts\.(?:allow|deny)|default/|sysconfig/|network/|rc\.local|rsyslog)`)
 
-// seam stands for a backslash and the end of a line. It is a blank to all that reads words.
+// seam replaces a backslash and the end of a line. It is a blank to all that reads words.
 const seam = "\f"
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == seam[0] }

@@ -13,7 +13,7 @@ import (
 // where its name is such a word; so do arguments of commands, and settings.
 
 var (
-	// namedWord is a word behind which a name stands, of a user, a host, a thing, and the name.
+	// namedWord is a word that a name follows, of a user, a host, a thing, and the name.
 	namedWord = lazy.Regexp(`(?i)(?:^|[\s(\["'])((?:invalid |illegal |unknown |session opened for |` +
 		`session closed for )?(?:user|username|account|acct|login|logname|owner|customer|ruser|` +
 		`publickey for|password for|host|hostname|host-name|server|peer|node|lookup|helo|ehlo|serialnumber|serial|` +
@@ -28,7 +28,7 @@ var (
 	logNames = lazy.Regexp(`(?i)\b(?:dc|ou|cn|uid)=([A-Za-z][^,;()"'*\s=&|+]*)`)
 	logWeb   = lazy.Regexp(`\b([a-z]+://[^\s"'<>]+)`)
 	logRealm = lazy.Regexp(`\bkrbtgt/([A-Za-z][\w.-]*)`)
-	// logDomain is a name of the net, told by its end.
+	// logDomain is a domain name, recognised by its end.
 	logDomain = lazy.Regexp(`(?i)(?:^|[\s"'(\[<=])((?:[a-hj-z]|i[a-pr-z0-9])[\w-]*(?:\.[\w-]+)*\.(?:com|net|org|edu|gov|info|io|dev|cloud|eu|de|at|ch|uk|fr|nl|it|` +
 		`es|pl|cz|se|no|fi|dk|us|ca|jp|cn|au|br|lan|local|localdomain|internal|intern|intra|home|corp|example|test|invalid))` +
 		`(?:$|[\s"')\]>,;/]|:\d|:\s|:$)`)
@@ -108,7 +108,7 @@ func (r *Redactor) logWords(s string) string {
 	}
 }
 
-// firstSpot finds where in s, from at on, a name, an argument or a setting stands.
+// firstSpot finds where in s, from at on, a name, an argument or a setting is.
 func (r *Redactor) firstSpot(s string, at int) (spot, bool) {
 	best, found := spot{from: len(s) + 1}, false
 	take := func(from, to int, by func(string) string) {

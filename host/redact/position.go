@@ -100,7 +100,7 @@ func (r *Redactor) sharePath(p string) string {
 
 var shareName = lazy.Regexp(`[^/\\]+`)
 
-// hostAt replaces what stands where a host does: a name, or an address.
+// hostAt replaces what is in a host's place: a name, or an address.
 func (r *Redactor) hostAt(name string) string {
 	trimmed := strings.TrimRight(name, ".")
 	if _, err := netip.ParseAddr(trimmed); err == nil || trimmed == "localhost" {

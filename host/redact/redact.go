@@ -1,6 +1,5 @@
-// Package redact replaces what identifies a host and its people by
-// pseudonyms: host and domain names, addresses, hardware addresses, serial
-// numbers, user names; and drops secrets.
+// Package redact replaces what identifies a host and its people with pseudonyms: host and
+// domain names, addresses, hardware addresses, serial numbers, user names; and drops secrets.
 //
 // It works by what it knows to be harmless, not by what it knows to be
 // secret. A word stays if it is in the vocabulary (words.txt: the words of
@@ -29,7 +28,7 @@ import (
 	"fettle/internal/lazy"
 )
 
-// Dropped stands for a secret.
+// Dropped replaces a secret.
 const Dropped = "redacted"
 
 // Redactor replaces. Its methods must not be called concurrently.
@@ -38,7 +37,7 @@ type Redactor struct {
 	names    map[string]string // lower-case name to the sort of thing it is: replaced although the vocabulary may have its parts
 	longest  []string          // the names, longest first
 	addrs    map[netip.Addr]netip.Addr
-	replaced map[string]string // pseudonym to what it stands for
+	replaced map[string]string // pseudonym to the original
 	people   map[string]bool   // accounts that are no part of the system
 	system   map[string]bool   // accounts that are
 	// Disguise gives the keys of an OpenPGP keyring other names and numbers, made
@@ -61,7 +60,7 @@ func New(key []byte) (*Redactor, error) {
 	}, nil
 }
 
-// Replaced lists the pseudonyms that were given, with what each stands for:
+// Replaced lists the pseudonyms that were given, with the original of each:
 // for the owner of the host only.
 func (r *Redactor) Replaced() map[string]string { return maps.Clone(r.replaced) }
 
@@ -88,7 +87,7 @@ func (r *Redactor) pseudonym(kind, s string) string {
 	return p
 }
 
-// given tells whether a word is a pseudonym already: some lines are read twice.
+// given reports whether a word is a pseudonym already: some lines are read twice.
 func (r *Redactor) given(w string) bool {
 	_, ok := r.replaced[w]
 	return ok && givenForm().MatchString(w)
@@ -154,7 +153,7 @@ var public = lazy.Regexp(
 	`(?i)(?:^|\.)(?:debian\.org|ubuntu\.com|freexian\.com|pgp\.net|sks-keyservers\.net|keys\.gnupg\.net|keys\.openpgp\.org)$`,
 )
 
-// isPublic tells whether a name is of a public domain that this host is not of.
+// isPublic reports whether a name is of a public domain that this host is not of.
 func (r *Redactor) isPublic(name string) bool {
 	if !public().MatchString(name) {
 		return false

@@ -47,7 +47,7 @@ const secretName = `"?[\w.-]*(?:passw(?:or)?d|passphrase|(?:\b|_|-|\.)pass|[a-z]
 func Secrets(s string) string {
 	s = pem().ReplaceAllStringFunc(s, func(m string) string { return Dropped + strings.Repeat("\n", strings.Count(m, "\n")) })
 	lines := strings.Split(s, "\n")
-	below := -1 // how far in the name of a secret stands whose value follows
+	below := -1 // how deep the name of a secret is indented whose value follows
 	goesOn := false
 	for i, l := range lines {
 		in := len(l) - len(strings.TrimLeft(l, " \t"))

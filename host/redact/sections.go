@@ -121,7 +121,7 @@ func (r *Redactor) realmLines() func(string) string {
 
 var forwarded = lazy.Regexp(`^(.*\s|)(-?@@?(?:\([^)]*\))?)(\[[^\]]*\]|[A-Za-z0-9][\w.-]*)(.*)$`)
 
-// forwardLine redacts a line of rsyslog's; behind @ and @@ stands a host.
+// forwardLine redacts a line of rsyslog's; a host follows @ and @@.
 func (r *Redactor) forwardLine(name, line string) string {
 	line = withoutComment(line)
 	if m := forwarded().FindStringSubmatch(line); m != nil && !strings.Contains(m[1], "(") {

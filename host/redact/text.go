@@ -135,7 +135,7 @@ func (r *Redactor) wordAs(w string, how reading) string {
 	return r.one(w)
 }
 
-// escape is how long an escape at the beginning of s is that stands for a separator: \040
+// escape is the length of an escape at the beginning of s that means a separator: \040
 // of the kernel's lists (proc(5)), \x2d of systemd's units.
 func escape(s string) int {
 	if len(s) < 4 || s[0] != '\\' {

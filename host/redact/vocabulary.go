@@ -34,7 +34,7 @@ var (
 	hexMAC    = lazy.Regexp(`^([a-z]{2,3})?([0-9a-fA-F]{12})$`)
 )
 
-// harmless tells whether a word (letters and digits) says nothing about whose
+// harmless reports whether a word (letters and digits) says nothing about whose
 // host it is.
 func harmless(w string) bool {
 	low := strings.ToLower(w)
@@ -116,7 +116,7 @@ func harmlessParts(w string) bool {
 // protocol is a part of the words of systemd and the kernel: DHCPv6Client, IPv6AcceptRA.
 var protocol = lazy.Regexp(`(?:IP|DHCP|NetBIOS|NFS|TLS)v\d(?:\.\d)?|NTLMv\d|IP[46]|(?:Icmp|Udp|Ip)6|Nat64|EUI64`)
 
-// harmlessVersion tells whether a part of a package's version has no other letters than
+// harmlessVersion reports whether a part of a package's version has no other letters than
 // versions have: "deb12u4", "git20240203".
 func harmlessVersion(w string) bool {
 	for _, p := range strings.FieldsFunc(strings.ToLower(w), func(c rune) bool { return c >= '0' && c <= '9' }) {

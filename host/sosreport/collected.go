@@ -132,20 +132,20 @@ func (m *manifest) parse(b []byte) {
 	slices.Sort(m.copied)
 }
 
-// took tells whether sos copied a file, or any below a folder, though the report may
+// took reports whether sos copied a file, or any below a folder, though the report may
 // lack it by now: whoever passed it on had cut it down.
 func (m *manifest) took(name string) bool {
 	_, found := slices.BinarySearch(m.copied, name)
 	return found || m.below(name)
 }
 
-// below tells whether any copied file lies in a folder.
+// below reports whether any copied file lies in a folder.
 func (m *manifest) below(name string) bool {
 	i, _ := slices.BinarySearch(m.copied, name+"/")
 	return i < len(m.copied) && strings.HasPrefix(m.copied[i], name+"/")
 }
 
-// lacks tells whether a folder as the report has it lacks any name that sos copied.
+// lacks reports whether a folder as the report has it lacks any name that sos copied.
 func (m *manifest) lacks(dir string, has []host.Entry) bool {
 	dir = strings.TrimSuffix(dir, "/") + "/"
 	i, _ := slices.BinarySearch(m.copied, dir)
@@ -242,13 +242,13 @@ var (
 var partial = []string{"/var/log", "/proc/net/rpc", "/proc/net/cdp", "/proc/fs", "/sys/net", "/sys/kernel/debug", "/etc/shadow",
 	"/etc/gshadow", "/etc/ssl", "/etc/pki", "/etc/ssh", "/etc/wpa_supplicant", "/etc/sudoers", "/etc/pam_ldap.conf", "/etc/libvirt/secrets"}
 
-// knownAbsent tells whether a path that is not in the report was not on the
+// knownAbsent reports whether a path that is not in the report was not on the
 // host either: a specification covers it, and nothing kept sos from it.
 func (m *manifest) knownAbsent(name string) bool {
 	return m.gone[name] || !m.took(name) && m.covered(name)
 }
 
-// covered tells whether a specification covers a path, and nothing kept sos from it.
+// covered reports whether a specification covers a path, and nothing kept sos from it.
 func (m *manifest) covered(name string) bool {
 	for _, p := range partial {
 		if name == p || strings.HasPrefix(name, p+"/") {
@@ -271,7 +271,7 @@ func (m *manifest) covered(name string) bool {
 
 func split(name string) []string { return strings.Split(strings.Trim(name, "/"), "/") }
 
-// covers tells whether a specification matches a path or one of the folders
+// covers reports whether a specification matches a path or one of the folders
 // above it. sos expands with Python's glob, whose * finds no hidden names,
 // neither in the specification nor below it.
 func covers(spec, name []string) bool {
@@ -293,7 +293,7 @@ func covers(spec, name []string) bool {
 	return true
 }
 
-// listed tells whether the report's listing of a folder is whole: sos took
+// listed reports whether the report's listing of a folder is whole: sos took
 // the folder, or every name in it, or every name with the ending that
 // programs read there (/etc/netplan/*.yaml).
 func (m *manifest) listed(name string) bool {

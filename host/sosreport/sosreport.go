@@ -1,5 +1,5 @@
-// Package sosreport makes a host of what sos report collected, from its
-// archive or its unpacked folder.
+// Package sosreport turns what sos report collected into a host, from its archive or its
+// unpacked folder.
 //
 // Files that sos copied are read where they lie. Running state that sos keeps
 // as the output of commands is parsed into the form that checks ask for; the
@@ -73,7 +73,7 @@ func Find(t *archive.Tree) (*archive.Tree, bool) {
 	return nil, false
 }
 
-// Is tells whether a tree is a report.
+// Is reports whether a tree is a report.
 func Is(t *archive.Tree) bool {
 	i, err := t.Stat("/sos_commands", true)
 	return err == nil && i.Mode.IsDir()

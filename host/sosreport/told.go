@@ -70,7 +70,7 @@ func (s *Source) containerFile(name string) ([]byte, error) {
 	return nil, &pathError{Op: "read", Path: name, Err: host.ErrAbsent}
 }
 
-// kernelThreads tells whether ps showed kthreadd, which other PID namespaces than
+// kernelThreads reports whether ps showed kthreadd, which other PID namespaces than
 // the kernel's first do not have.
 func (s *Source) kernelThreads() bool {
 	ps, err := s.processes()
@@ -253,7 +253,7 @@ func (s *Source) foreign(name string) bool {
 	return false
 }
 
-// shipped tells whether a path is a program of an installed package, of which sos keeps
+// shipped reports whether a path is a program of an installed package, of which sos keeps
 // neither a copy nor, unless its own plugin ran, a listing.
 func (s *Source) shipped(name string) bool {
 	switch strings.TrimPrefix(name, "/usr") {

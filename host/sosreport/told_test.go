@@ -117,7 +117,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestClockAnswered: timedatectl tells whether a time server has answered.
+// TestClockAnswered: timedatectl reports whether a time server has answered.
 func TestClockAnswered(t *testing.T) {
 	const file = "/run/systemd/timesync/synchronized"
 	for said, want := range map[string]error{

@@ -1,4 +1,4 @@
-// Package supportconfig makes a host of what SUSE's supportconfig collected.
+// Package supportconfig turns what SUSE's supportconfig collected into a host.
 //
 // A supportconfig is a folder of text files (basic-environment.txt, network.txt,
 // env.txt, …), each a row of sections: a command with its output, a configuration
@@ -25,7 +25,7 @@ import (
 // messages.txt the newest lines come last.
 const textLimit = 64 << 20
 
-// Is tells whether a tree is a supportconfig: every one has the basic environment.
+// Is reports whether a tree is a supportconfig: every one has the basic environment.
 func Is(t *archive.Tree) bool {
 	i, err := t.Stat("/basic-environment.txt", true)
 	return err == nil && i.Mode.IsRegular()

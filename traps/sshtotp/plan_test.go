@@ -157,6 +157,22 @@ func TestSetUp(t *testing.T) {
 	}
 }
 
+// TestReloadWithoutSystemd: where no systemd runs, service reloads sshd, and once more when the files
+// are back; no step does nothing.
+func TestReloadWithoutSystemd(t *testing.T) {
+	h := start(t, "no-totp", "-- units --\n", "-- root/units --\n",
+		"KbdInteractiveAuthentication yes", "KbdInteractiveAuthentication no")
+	p, err := ask(t, h, setup, "group=totp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := remedy.Text(p, remedy.TextOptions{Width: 100})
+	if !strings.Contains(text, "run /usr/sbin/service ssh reload") || !strings.Contains(text, "undo: runs it again, after everything else") ||
+		strings.Contains(text, "/true") {
+		t.Error(text)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		host    string

@@ -110,10 +110,6 @@ func steps(ctx context.Context, h *host.Host, d design, with files, before, afte
 		if err != nil {
 			return p, err
 		}
-		if len(reload) > 1 {
-			p.Steps = slices.Insert(p.Steps, 0, reload[0])
-			reload = reload[1:]
-		}
 		p.Steps = append(append(p.Steps, step.Check{Run: []string{"/usr/sbin/sshd", "-t"}}), reload...)
 	}
 	// PAM's file counts from the moment it is there, so it comes last: before
@@ -143,9 +139,8 @@ func p2file(ctx context.Context, h *host.Host, p *remedy.Plan, path string, want
 	return nil
 }
 
-// reloading makes a running sshd read its files; connections stay. Of two steps
-// the first belongs before all others. None: none runs, as with socket
-// activation, where each connection reads the files.
+// reloading makes a running sshd read its files; connections stay. None: none
+// runs, as with socket activation, where each connection reads the files.
 func reloading(ctx context.Context, h *host.Host) ([]step.Step, error) {
 	units, err := h.Units(ctx, "ssh.service", "sshd.service")
 	switch {
@@ -158,9 +153,7 @@ func reloading(ctx context.Context, h *host.Host) ([]step.Step, error) {
 		} else if debian {
 			name = "ssh"
 		}
-		argv, nothing := []string{"/usr/sbin/service", name, "reload"}, []string{"/bin/true"}
-		// Undoing goes backwards: what is first reloads when all files are back.
-		return []step.Step{step.Command{Do: nothing, Undo: argv}, step.Command{Do: argv, Undo: nothing}}, nil
+		return []step.Step{step.Command{Do: []string{"/usr/sbin/service", name, "reload"}, Again: true}}, nil
 	case err != nil:
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func memory() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMemoryIsBounded reads logs whose every line is another, a line without an end, and entries
+// TestMemoryIsBounded reads logs in which no two lines are alike, a line without an end, and entries
 // of JSON: what is kept stays within some MiB.
 func TestMemoryIsBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -69,7 +69,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestFailureSurvivesTheFlood: what fails is found among ever other lines, wherever it stands.
+// TestFailureSurvivesTheFlood: what fails is found among lines that are all different, wherever it is.
 func TestFailureSurvivesTheFlood(t *testing.T) {
 	for _, at := range []int{0, 10_000, 29_999} {
 		l := New()

@@ -11,7 +11,7 @@ import (
 	"fettle/host"
 )
 
-// lookUp tells what the host knows of one thing, without opening it.
+// lookUp says what the host knows of one thing, without opening it.
 func lookUp(ctx context.Context, h *host.Host, t Thing) (Fact, bool) {
 	f := Fact{Thing: t}
 	switch t.Kind {
@@ -115,7 +115,7 @@ func portState(ctx context.Context, h *host.Host, port string) string {
 	return "a program listens on " + strings.Join(on[:min(len(on), 3)], ", ") + " (TCP)"
 }
 
-// fileState tells owner and mode. What a file system of another machine holds is left alone: it
+// fileState says owner and mode. Files on another machine's file system are left alone: it
 // may not answer.
 func fileState(ctx context.Context, h *host.Host, name string) string {
 	b, err := h.ReadFile(ctx, "/proc/self/mountinfo")
@@ -151,7 +151,7 @@ func fileState(ctx context.Context, h *host.Host, name string) string {
 		what, i.Mode.Perm(), i.UID, i.GID, i.ModTime.Format("2006-01-02 15:04"))
 }
 
-// nearest names the folder on the way that is not there either.
+// nearest names the parent folder if that does not exist either.
 func nearest(ctx context.Context, h *host.Host, name string) string {
 	dir := path.Dir(name)
 	if ok, err := h.Exists(ctx, dir); err == nil && !ok && dir != "/" {

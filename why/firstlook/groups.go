@@ -7,7 +7,7 @@ import (
 	"fettle/internal/sorted"
 )
 
-// Bounds: of a log of any length no more is kept.
+// Bounds: no more than this is kept of a log of any length.
 const (
 	maxGroups  = 2000
 	maxKnown   = 40000 // masked texts whose group is known at once
@@ -41,13 +41,13 @@ type group struct {
 const wild = "<*>"
 
 // groups sorts messages into groups, as Drain does: by who says them and how many words they
-// have, then by their first word, then by likeness. What masks alike needs no search.
+// have, then by their first word, then by likeness. A text whose mask is known needs no search.
 type groups struct {
 	known   map[uint64]*group
 	buckets map[bucket][]*group
 	all     []*group
 	dropped int64 // lines of groups that were given up, or found no room
-	// full: there is no room for what tells no more than this.
+	// full: there is no room for messages that say no more than this.
 	full float64
 }
 
@@ -93,7 +93,7 @@ func (g *groups) add(r *record, line int64) *group {
 	return found
 }
 
-// begin makes a group, if need be in the place of others.
+// begin makes a group, if necessary in place of others.
 func (g *groups) begin(r *record, line int64, words []string, b bucket, h uint64) *group {
 	v := judge(r)
 	if len(g.all) >= maxGroups && (v.score <= g.full || !g.makeRoom(v.score)) || len(g.buckets[b]) >= maxBucket && v.score < telling {
@@ -106,8 +106,8 @@ func (g *groups) begin(r *record, line int64, words []string, b bucket, h uint64
 	return n
 }
 
-// makeRoom gives up a quarter of the groups: those that tell least, the rarest first. False:
-// all tell more than one with this score.
+// makeRoom drops a quarter of the groups: those that say least, the rarest first. False:
+// all say more than one with this score.
 func (g *groups) makeRoom(score float64) bool {
 	order := slices.Clone(g.all)
 	sorted.By(order, func(a, b *group) int {
@@ -151,7 +151,7 @@ func less(yes bool) int {
 	return 1
 }
 
-// count1 counts one message more.
+// count1 counts one more message.
 func (n *group) count1(r *record, line int64) {
 	n.count++
 	n.lastLine = line
@@ -169,7 +169,7 @@ func (n *group) count1(r *record, line int64) {
 	}
 }
 
-// widen makes the places of the template wild that differ in words.
+// widen makes the places of the template wild where words differ.
 func (n *group) widen(words []string) {
 	for i, w := range words {
 		if n.template[i] != w {

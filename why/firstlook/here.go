@@ -17,6 +17,8 @@ type Question struct {
 	Hosts  []string `json:"hosts"` // all host names in the log
 	Boots  []string `json:"boots"` // all boots that it names
 	Claims []Claim  `json:"claims"`
+	// Unit is the unit of which the log was read from this host's journal, if it was.
+	Unit string `json:"unit,omitempty"`
 	// Days is how many days back the journal is compared; 0: it is not.
 	Days int `json:"days,omitempty"`
 }
@@ -35,7 +37,7 @@ type Here struct {
 	// Reason says why the log is not taken for this host's.
 	Reason string `json:"reason,omitempty"`
 	Facts  []Fact `json:"facts,omitempty"`
-	// Compared tells over how many days the journal was compared; 0: not.
+	// Compared is the number of days over which the journal was compared; 0: it was not.
 	Compared int `json:"compared_days,omitempty"`
 	// Known says of each claim, in their order, whether the days before had its like; null
 	// where that was not looked at.
@@ -88,16 +90,19 @@ func (r *Report) Settle(h Here) {
 	}
 }
 
-// Answer answers a question about this host, in the process that may look and no more. A line
+// Answer answers a question about this host, in the process that may only read. A line
 // is this host's own where its host name and boot are, and where this boot's journal has that
-// very line by that program: a log from elsewhere does not choose what is looked at.
+// very line by that program: a log from elsewhere does not choose what is looked at. The unit
+// whose journal was asked for is looked up in any case: whoever runs fettle named it.
 func Answer(ctx context.Context, h *host.Host, q Question) Here {
 	if id := h.Identity(); q.Foreign(id.Hostname, id.BootID) != "" {
 		return Here{Reason: q.Foreign(id.Hostname, id.BootID)}
 	}
 	q = q.bounded()
+	unit := Thing{"unit", q.Unit}
 	own, err := ownLinesOf(ctx, h, q)
 	switch {
+	case unit.valid():
 	case err != nil:
 		return Here{Reason: "this host's journal could not be read: " + host.Reason(err)}
 	case len(own) == 0:
@@ -105,20 +110,23 @@ func Answer(ctx context.Context, h *host.Host, q Question) Here {
 	}
 	out := Here{Own: true}
 	seen := map[Thing]bool{}
-	for i, c := range q.Claims {
-		if _, ok := own[i]; !ok {
-			continue
-		}
-		for _, t := range c.Things {
-			if !seen[t] && t.valid() && len(seen) < 12 {
-				seen[t] = true
-				if f, ok := lookUp(ctx, h, t); ok {
-					out.Facts = append(out.Facts, f)
-				}
+	look := func(t Thing) {
+		if !seen[t] && t.valid() && len(seen) < 12 {
+			seen[t] = true
+			if f, ok := lookUp(ctx, h, t); ok {
+				out.Facts = append(out.Facts, f)
 			}
 		}
 	}
-	if q.Days > 0 {
+	look(unit)
+	for i, c := range q.Claims {
+		if _, ok := own[i]; ok {
+			for _, t := range c.Things {
+				look(t)
+			}
+		}
+	}
+	if q.Days > 0 && len(own) > 0 {
 		out.compare(ctx, h, q, own)
 	}
 	return out
@@ -128,6 +136,9 @@ func Answer(ctx context.Context, h *host.Host, q Question) Here {
 // where it is not known.
 func (q Question) Foreign(hostname, boot string) string {
 	short, _, _ := strings.Cut(hostname, ".")
+	if q.Unit != "" { // a host's name may have changed since the boot
+		return ""
+	}
 	if len(q.Hosts) == 0 {
 		return "its lines have no host name"
 	}
@@ -157,7 +168,7 @@ func (q Question) bounded() Question {
 	return q
 }
 
-// identifier is what may stand as SYSLOG_IDENTIFIER= in a match.
+// identifier is what may follow SYSLOG_IDENTIFIER= in a match.
 func identifier(s string) bool {
 	return s != "" && len(s) <= 64 &&
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.@()/:-") == ""
@@ -253,7 +264,7 @@ func (out *Here) compare(ctx context.Context, h *host.Host, q Question, own map[
 	}
 }
 
-// fits tells whether a text has the words of a template.
+// fits reports whether a text has the words of a template.
 func fits(template, words []string) bool {
 	if len(template) != len(words) {
 		return false

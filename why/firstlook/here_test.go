@@ -95,6 +95,30 @@ func ask(log string, days int) Question {
 	return l.Report().Ask(l.Boots(), days)
 }
 
+// TestLogOfAUnit: of a log that was read from this host's journal, the unit comes first, whatever the
+// host was called when it was written and whether or not its lines name it.
+func TestLogOfAUnit(t *testing.T) {
+	h, w := onHost(t, "")
+	q := ask(strings.ReplaceAll(ownLog, "web1", "localhost"), 0)
+	q.Unit = "nginx.service"
+	here := Answer(t.Context(), h, q)
+	if !here.Own || len(here.Facts) < 2 || here.Facts[0].Name != q.Unit ||
+		here.Facts[0].Says != "failed (failed) since Sun 2026-01-11 16:37:23 UTC, result exit-code" {
+		t.Errorf("%+v", here)
+	}
+	q.Claims = nil
+	if here = Answer(t.Context(), h, q); !here.Own || len(here.Facts) != 1 {
+		t.Errorf("without a line: %+v", here)
+	}
+	for _, bad := range []string{"--version", "a/b.service", "nginx"} {
+		q.Unit = bad
+		named := func(s string) bool { return strings.Contains(s, bad+" ") }
+		if here = Answer(t.Context(), h, q); here.Own || slices.ContainsFunc(w.asked, named) {
+			t.Errorf("%s: %+v after %q", bad, here, w.asked)
+		}
+	}
+}
+
 func TestOwnLog(t *testing.T) {
 	h, _ := onHost(t, "")
 	here := Answer(t.Context(), h, ask(ownLog, 0))

@@ -60,7 +60,7 @@ func TestIncidents(t *testing.T) {
 	}
 }
 
-// has tells whether the line is one of the group's.
+// has reports whether the line is one of the group's.
 func has(in incident, g Group) bool {
 	var p parser
 	for line := range strings.Lines(in.log) {

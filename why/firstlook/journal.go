@@ -83,8 +83,8 @@ func (p *parser) exported(b []byte) (e *entry, done bool) {
 	return nil, false
 }
 
-// json reads an entry of journalctl -o json. Only texts are of use; what else there is, is
-// passed over.
+// json reads an entry of journalctl -o json. Only texts are of use; everything else is
+// skipped.
 func (p *parser) json(b []byte) (record, bool) {
 	if !bytes.Contains(b, []byte(`"MESSAGE"`)) {
 		return record{}, false

@@ -27,7 +27,7 @@ type Look struct {
 	records      int64
 	stamped      int64
 	first, last  string // stamps
-	hosts        map[string]int64
+	hosts        map[string]bool
 	boots        map[string]bool
 	recent       [64]saying // the last messages, by turns
 	firstFailure *group
@@ -44,7 +44,7 @@ const maxNames = 512
 
 // New begins a look.
 func New() *Look {
-	return &Look{groups: newGroups(), hosts: map[string]int64{}, boots: map[string]bool{}}
+	return &Look{groups: newGroups(), hosts: map[string]bool{}, boots: map[string]bool{}}
 }
 
 // Write reads more of the log. It never fails.
@@ -109,10 +109,8 @@ func (l *Look) take(r *record) {
 			l.last = string(r.stamp)
 		}
 	}
-	if len(r.host) > 0 {
-		if _, known := l.hosts[string(r.host)]; known || len(l.hosts) < maxNames {
-			l.hosts[string(r.host)]++
-		}
+	if len(r.host) > 0 && !l.hosts[string(r.host)] && len(l.hosts) < maxNames {
+		l.hosts[string(r.host)] = true
 	}
 	if len(r.boot) > 0 && !l.boots[string(r.boot)] {
 		l.name(r.boot)
@@ -133,8 +131,8 @@ func (l *Look) take(r *record) {
 	}
 }
 
-// blame finds whose last words came before systemd told that a unit failed: those of the
-// program that bears the unit's name, else of the program that spoke last.
+// blame finds whose last words came before systemd reported a failed unit: those of the
+// program with the unit's name, or else of the program that spoke last.
 func (l *Look) blame(r *record) {
 	unit := unitIn(string(r.text))
 	if unit == "" {

@@ -64,7 +64,7 @@ func things(text, unit string) []Thing {
 	return out
 }
 
-// places are where files are whose state may be told: what a package, an admin's configuration
+// places are the folders with files whose state may be shown: what a package, an admin's configuration
 // or a service put there. Homes are not among them.
 var places = []string{"/etc/", "/usr/", "/bin/", "/sbin/", "/lib/", "/opt/", "/srv/", "/var/", "/run/", "/boot/", "/mnt/", "/media/"}
 
@@ -72,7 +72,7 @@ var places = []string{"/etc/", "/usr/", "/bin/", "/sbin/", "/lib/", "/opt/", "/s
 var private = lazy.Regexp(`(?i)shadow|secret|private|passw|credential|token|\.ssh|\.gnupg|keytab|_key\b|\bid_[a-z]|\.key\b|` +
 	`\.pem\b|/cron/|/root/|/home/`)
 
-// valid tells whether a thing has a name of its kind, and one that may be asked about. It is asked on
+// valid reports whether a thing has a name of its kind, and one that may be asked about. It is asked on
 // both sides: by who reads the log, and by who looks.
 func (t Thing) valid() bool {
 	if t.Name == "" {

@@ -14,7 +14,7 @@ type Report struct {
 	Messages int64 `json:"messages"`
 	// Groups are those that stand out, worst first.
 	Groups []Group `json:"groups"`
-	// Failing tells whether any message says that something failed; else Groups are the rarest.
+	// Failing reports whether any message says that something failed; else Groups are the rarest.
 	Failing bool `json:"failing"`
 	// Kinds is how many groups there are in all.
 	Kinds int `json:"kinds"`
@@ -80,7 +80,7 @@ func (l *Look) Report() *Report {
 	return r
 }
 
-// failing tells whether a group says that something failed, or came last before it did.
+// failing reports whether a group says that something failed, or came last before it did.
 func (l *Look) failing(g *group) bool {
 	return g.verdict.score >= telling || g.lastWords > 0 || g.verdict.effect
 }
@@ -159,10 +159,10 @@ func (l *Look) before(order []*group) []Group {
 	return out
 }
 
-// Explains tells whether any message has a word whose meaning is known.
+// Explains reports whether any message has a word whose meaning is known.
 func (r *Report) Explains() bool {
 	return slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Failure && len(g.Meanings) > 0 })
 }
 
-// IsLog tells whether most of what was read has stamps, as logs have.
+// IsLog reports whether most of what was read has stamps, as logs have.
 func (l *Look) IsLog() bool { return l.records > 0 && 2*l.stamped >= l.records }

@@ -108,7 +108,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestWhatBeganBefore: what was first said shortly before the first failure is told, and what was said
+// TestWhatBeganBefore: what was first said shortly before the first failure is shown, and what was said
 // all along is not.
 func TestWhatBeganBefore(t *testing.T) {
 	log := ""

@@ -1,5 +1,5 @@
-// Package meaning says what the words of a log mean: numbers and names whose sense is written
-// down somewhere. Each table names its source. It says what a word means and not what is wrong.
+// Package meaning says what the words of a log mean: numbers and names whose meaning is
+// documented. Each table names its source. It says what a word means and not what is wrong.
 package meaning
 
 import (

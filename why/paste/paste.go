@@ -1,6 +1,6 @@
-// Package paste makes a small host of pasted output, so that the checks of traps can say
-// what it shows: /proc/mdstat, KSM's files, sysctl -a, ip -d address. All that was not
-// pasted is not collected, so no check can say that all is well.
+// Package paste builds a small host from pasted output, so that the checks of traps can judge
+// it: /proc/mdstat, KSM's files, sysctl -a, ip -d address. What was not pasted counts as not
+// collected, so no check can call the host healthy.
 package paste
 
 import (

@@ -134,7 +134,7 @@ func (a *API) Capture(ctx context.Context, q CaptureQuery) (File, error) {
 	return File{Name: fmt.Sprintf("%s-%s.tar.zst", agent, c.At.UTC().Format("20060102-150405")), Type: zstdType, Content: content}, err
 }
 
-// mayCapture tells whether whoever asks sees the host of a capture.
+// mayCapture reports whether whoever asks sees the host of a capture.
 func (a *API) mayCapture(ctx context.Context, id int64) error {
 	agent, err := a.DB.CaptureHost(ctx, id)
 	if err == nil {

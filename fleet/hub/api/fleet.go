@@ -9,7 +9,7 @@ import (
 	"fettle/fleet/hub/store"
 )
 
-// Fleet is how everything stands.
+// Fleet is the state of the whole fleet.
 type Fleet struct {
 	store.Sums
 	Silent int            `json:"silent"` // hosts that said nothing for a while
@@ -32,7 +32,7 @@ type FleetQuery struct {
 	Label string `json:"label" about:"hosts with this label: NAME=VALUE, or NAME; several with commas between"`
 }
 
-// Fleet answers how everything stands.
+// Fleet answers with the state of the whole fleet.
 func (a *API) Fleet(ctx context.Context, q FleetQuery) (f Fleet, err error) {
 	in, err := scope(ctx, q.Group, q.Label)
 	if err != nil {

@@ -90,7 +90,7 @@ type rows interface {
 	CSV() (header []string, lines [][]string)
 }
 
-// Handler serves the operations. may tells whether whoever asks is an operator.
+// Handler serves the operations. may reports whether whoever asks is an operator.
 func (a *API) Handler(may func(ctx context.Context) bool) http.Handler {
 	mux := http.NewServeMux()
 	for _, o := range operations {
@@ -140,7 +140,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, o op) {
 	writeError(w, status, said)
 }
 
-// Problem is how an error is told to whoever asked.
+// Problem is an error as the client sees it.
 func Problem(err error) (status int, said string) {
 	var wrong *BadRequest
 	var not *Forbidden

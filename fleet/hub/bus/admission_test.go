@@ -130,7 +130,7 @@ func TestBan(t *testing.T) {
 }
 
 // The stream keeps what the hub did not take yet, within bounds, a few messages of an agent
-// each; made anew it is empty. A question goes to one agent or to all.
+// each; recreated, it is empty. A question goes to one agent or to all.
 func TestStream(t *testing.T) {
 	s, k := serving(t)
 	hub, err := s.Connect()

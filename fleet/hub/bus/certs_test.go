@@ -97,7 +97,7 @@ func TestReloading(t *testing.T) {
 	}
 }
 
-// TestOwnCertificate: it is made anew for other names and near its end, by the
+// TestOwnCertificate: it is renewed for other names and before it expires, by the
 // same authority.
 func TestOwnCertificate(t *testing.T) {
 	dir := t.TempDir()

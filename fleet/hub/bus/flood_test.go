@@ -48,7 +48,7 @@ func send(t *testing.T, nc *nats.Conn, subject string, n int) {
 	}
 }
 
-// An agent that floods is told apart from one that reports much and from the hub, which may
+// An agent that floods is distinguished from one that reports much and from the hub, which may
 // send as much as it likes. What it sent before the last look doesn't count again.
 func TestFloods(t *testing.T) {
 	s, k := serving(t)

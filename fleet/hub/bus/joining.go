@@ -106,7 +106,7 @@ func (s *Server) shut(ip string) bool {
 	return s.joining[ip].n >= strikesMost
 }
 
-// joins tells whether a connection has an invitation: of all users these alone have
+// joins reports whether a connection has an invitation: of all users these alone have
 // bearer tokens, which the server shows to nobody.
 func joins(c *natsserver.ConnInfo) bool {
 	_, err := jwt.DecodeUserClaims(c.JWT)

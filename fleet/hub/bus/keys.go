@@ -1,5 +1,5 @@
-// Package bus is what the hub needs of NATS: the embedded server, the keys and
-// permissions of agents, the stream of their messages.
+// Package bus sets up NATS for the hub: the embedded server, the keys and permissions of
+// agents, the stream of their messages.
 package bus
 
 import (

@@ -8,7 +8,7 @@ import (
 )
 
 // logger hands on what the server says at warnings and above. Where the machine is too
-// slow, the server warns for each connection: of one kind a line a minute is told.
+// slow, the server warns for each connection: of each kind, one line a minute is logged.
 type logger struct{ folded.Log }
 
 func (l *logger) say(format string, v ...any) {

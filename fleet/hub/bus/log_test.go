@@ -8,7 +8,7 @@ import (
 	"fettle/internal/folded"
 )
 
-// TestLog: what the server warns of for each connection is told once a minute.
+// TestLog: what the server warns of for each connection is logged once a minute.
 func TestLog(t *testing.T) {
 	var got []string
 	at := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)

@@ -60,7 +60,7 @@ func (s *Server) Revive() (bool, error) {
 	return true, s.EnableJetStream(&c)
 }
 
-// room tells whether the disk takes anything.
+// room reports whether the disk takes anything.
 func (s *Server) room() error {
 	f, err := os.CreateTemp(s.js.StoreDir, ".room-")
 	if err != nil {

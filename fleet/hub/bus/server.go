@@ -136,7 +136,7 @@ func quiet(log func(string)) nats.Option {
 	return nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.Say(err.Error(), "NATS: "+err.Error()) })
 }
 
-// login is the hub's own credentials, made anew for each connection.
+// login is the hub's own credentials, created for each connection.
 func (k *Keys) login() (nats.Option, string, error) {
 	text, pair, err := k.hubUser()
 	if err != nil {

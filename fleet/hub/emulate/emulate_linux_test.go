@@ -238,7 +238,7 @@ func checkNow(t *testing.T, n int, secured bool) {
 	}
 }
 
-// wait waits until the hub has answered so many agents.
+// wait waits until the hub has answered that number of agents.
 func (f *Fleet) wait(n int) error {
 	limit := time.After(5 * time.Minute)
 	for i := range n {

@@ -24,7 +24,7 @@ type Config struct {
 	Consumer jetstream.Consumer
 	Holder   string // this hub's name among many
 	Log      func(string)
-	// Flood is told of a key that sends far more than an agent does.
+	// Flood is called with a key that sends far more than an agent does.
 	Flood func(key string)
 }
 
@@ -131,7 +131,7 @@ func (in *intake) fetch() ([]jetstream.Msg, error) {
 	return msgs, nil
 }
 
-// answer is what an agent is told of its messages.
+// answer is the reply to an agent's messages.
 type answer struct {
 	agent string
 	message.Ack
@@ -267,7 +267,7 @@ func (in *intake) some(ctx context.Context, items []store.Item) []store.Result {
 	}
 }
 
-// takes tells whether the database takes what is written.
+// takes reports whether the database takes what is written.
 func (in *intake) takes(ctx context.Context) bool {
 	_, err := in.DB.Ingest(ctx, nil)
 	return err == nil

@@ -121,7 +121,7 @@ type queue struct {
 	jetstream.Consumer
 	msgs  []jetstream.Msg
 	empty func()
-	asked int // for so many messages beside the first
+	asked int // number of messages asked for beside the first
 }
 
 func (q *queue) Next(...jetstream.FetchOpt) (jetstream.Msg, error) {
@@ -195,7 +195,7 @@ func (m undated) Metadata() (*jetstream.MsgMetadata, error) {
 	return nil, errors.New("not of a stream")
 }
 
-// A message that nobody knows the time of is not taken, and nobody is told.
+// A message without a known time is dropped without an answer.
 func TestUndated(t *testing.T) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {

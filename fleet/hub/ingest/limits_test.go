@@ -8,7 +8,7 @@ import (
 )
 
 // A backlog goes through at two messages a second after a burst; who sends more is
-// not listened to, and who goes on is told apart as a flood, once.
+// not listened to, and an agent that goes on is reported as a flood, once.
 func TestAllowance(t *testing.T) {
 	l := newLimits()
 	at := time.Unix(1e9, 0)
@@ -46,7 +46,7 @@ func TestAllowance(t *testing.T) {
 }
 
 // An agent that was quiet for longer than a minute is forgotten; one that was not still has to
-// pay for its burst. Floods are counted anew after a minute.
+// pay for its burst. Floods are counted from zero after a minute.
 func TestForgotten(t *testing.T) {
 	l, at := newLimits(), time.Unix(1e9, 0)
 	l.take("quiet", at)

@@ -27,7 +27,7 @@ func (m sent) Metadata() (*jetstream.MsgMetadata, error) {
 
 // NATS lets an agent publish below its own subject alone; what the message says of
 // itself must be the same. Whoever speaks for another is not believed, and the
-// other is not told of it.
+// other does not hear of it.
 func TestSpeaksForItself(t *testing.T) {
 	const a, b = "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb"
 	pair, err := nkeys.CreateUser()
@@ -52,7 +52,7 @@ func TestSpeaksForItself(t *testing.T) {
 		subject string
 		data    []byte
 		taken   bool
-		answers string // who is told
+		answers string // who gets the answer
 	}{
 		"itself":                 {message.From(a, key) + ".beat", beat(a, message.Beat), true, a},
 		"another":                {message.From(a, key) + ".beat", beat(b, message.Beat), false, ""},

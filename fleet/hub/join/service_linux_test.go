@@ -53,7 +53,7 @@ func newDesk(t testing.TB) *desk {
 	return d
 }
 
-// token is one of so many uses that lives so long.
+// token creates a token for a number of uses, valid for a time.
 func (d *desk) token(tok store.Token, life time.Duration) string {
 	d.Helper()
 	secret := NewToken()
@@ -203,7 +203,7 @@ func TestTokens(t *testing.T) {
 	d.refused("after its end", got, invalid)
 	d.hosts(4)
 
-	// In the place of a host that was installed anew, and of none that there is not.
+	// In the place of a host that was reinstalled, and never of one that does not exist.
 	before := key
 	got, key = ask(d.token(store.Token{Uses: 1, Agent: first.Agent}, time.Hour), "in-time")
 	d.admitted("anew", got, key)
@@ -217,7 +217,7 @@ func TestTokens(t *testing.T) {
 	d.hosts(4)
 }
 
-// TestLateAnswer: whoever asks once more, for the answer was late, is told the same; a token
+// TestLateAnswer: whoever asks again because the answer was late gets the same answer; a token
 // that admits others too loses nothing by it.
 func TestLateAnswer(t *testing.T) {
 	d := newDesk(t)

@@ -87,10 +87,10 @@ func (c challenger) mine(r Request) bool {
 	return age > -time.Minute && age < challengeLife && hmac.Equal(b[8:], c.mac(b[:8], r))
 }
 
-// errKnownHosts: nothing can be told about any key.
+// errKnownHosts: no key can be judged.
 var errKnownHosts = errors.New("reading known_hosts")
 
-// knows tells whether a known_hosts file names the key for a host.
+// knows reports whether a known_hosts file names the key for a host.
 func knows(file, host string, key ssh.PublicKey) error {
 	check, err := knownhosts.New(file)
 	if err != nil {

@@ -43,7 +43,7 @@ type Message struct {
 	jsondoc.Envelope
 	Kind  Kind   `json:"kind"`
 	Agent string `json:"agent"` // the name that the hub gave it
-	// Instance is drawn anew whenever the agent starts; Seq counts its messages
+	// Instance is a new random number whenever the agent starts; Seq counts its messages
 	// from 1 on. Both together name a message for ever.
 	Instance string `json:"instance"`
 	Seq      int64  `json:"seq"`

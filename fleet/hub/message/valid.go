@@ -30,11 +30,11 @@ var (
 	digest = lazy.Regexp(`^[0-9a-zA-Z_-]{0,64}$`)
 )
 
-// IsID tells whether s can name an agent, an instance or a question: what may
+// IsID reports whether s can name an agent, an instance or a question: what may
 // be in a NATS subject.
 func IsID(s string) bool { return anID().MatchString(s) }
 
-// IsTrap tells whether s can name a trap.
+// IsTrap reports whether s can name a trap.
 func IsTrap(s string) bool { return aTrap().MatchString(s) }
 
 func (m *Message) valid() error {
@@ -120,7 +120,7 @@ func (r *Run) valid() error {
 	return nil
 }
 
-// nul tells whether one of these texts, which the database keeps as such, has
+// nul reports whether one of these texts, which the database keeps as such, has
 // what PostgreSQL takes in none.
 func nul(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsRune(s, 0) })

@@ -11,12 +11,12 @@ import (
 	"fettle/report/notify"
 )
 
-// difference is how what is so differs from what a channel was told.
+// difference is how the present state differs from what a channel was sent.
 type difference struct {
-	new      []store.Tidings // to be told
+	new      []store.Tidings // to be sent
 	resolved []store.Told
-	milder   []store.Tidings // told as graver: noted, not told
-	dropped  []store.Told    // accepted, retired, too slight, routed elsewhere: noted, not told
+	milder   []store.Tidings // sent before as more severe: recorded, not sent
+	dropped  []store.Told    // accepted, retired, not severe enough, routed elsewhere: recorded, not sent
 	kept     []store.Told    // still so
 }
 

@@ -1,6 +1,6 @@
 // Package notify tells people what changed on a hub's hosts. What a channel was
-// told is in the hub's database, so each round compares that with what is so now:
-// what came and went between two messages is not told, and nothing is told twice.
+// sent is in the hub's database, so each round compares that with the present state:
+// what came and went between two messages is not sent, and nothing is sent twice.
 package notify
 
 import (
@@ -64,7 +64,7 @@ func (n *Notifier) Run(ctx context.Context) {
 	}
 }
 
-// Round tells each channel what is to be told, where this hub has the lease.
+// Round sends each channel what is due, if this hub has the lease.
 func (n *Notifier) Round(ctx context.Context) error {
 	var keys []string
 	for i := range n.Settings.Channels {

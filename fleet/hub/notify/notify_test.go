@@ -190,7 +190,7 @@ func TestOneMessageForManyHosts(t *testing.T) {
 	})
 }
 
-// TestSilentHosts are told of, and that they speak again; not while a hub that has
+// TestSilentHosts: silent hosts are reported, and that they speak again; not while a hub that has
 // just started has not heard of them.
 func TestSilentHosts(t *testing.T) {
 	f := newFleet(t, storetest.SQLite(t), mail)
@@ -270,7 +270,7 @@ func TestQuiet(t *testing.T) {
 	want(t, "in the morning", f.after(0), "hub: 1 new (1 warning), 1 resolved on 1 host")
 }
 
-// TestMaintenance: hosts that are worked on are told of when that ends.
+// TestMaintenance: hosts in maintenance are reported when it ends.
 func TestMaintenance(t *testing.T) {
 	f := newFleet(t, storetest.SQLite(t), mail+`maintenance:
 - {groups: web, from: "11:00", to: "13:00", days: [tue]}

@@ -11,20 +11,20 @@ import (
 	"fettle/internal/config"
 )
 
-// Quiet are the hours in which a channel is told nothing but the most severe; what is
-// still so is told when they end.
+// Quiet are the hours in which a channel gets only the most severe findings; what is
+// still true when they end is sent then.
 type Quiet struct {
 	From   string       `yaml:"from"` // 22:00, in the hub's time zone
 	To     string       `yaml:"to"`
 	Days   config.Words `yaml:"days"`
-	Except string       `yaml:"except"` // a severity that is told all the same
+	Except string       `yaml:"except"` // a severity that is sent even then
 
 	span span
 	rank int
 }
 
 // Window is when changes on some hosts are expected: nothing new or resolved there
-// is told until it ends.
+// is sent until it ends.
 type Window struct {
 	Match `yaml:",inline"`
 	// From and To: 22:00, or 2026-12-01 22:00, in the hub's time zone.

@@ -101,7 +101,7 @@ func (db *DB) PutDevice(ctx context.Context, d Device) error {
 	})
 }
 
-// LoggedInBefore tells whether a user logged in in a browser, and at an address.
+// LoggedInBefore reports whether a user logged in in a browser, and at an address.
 func (db *DB) LoggedInBefore(ctx context.Context, user, hash, from string) (browser, address bool, err error) {
 	var b, a int
 	err = db.row(ctx, `SELECT COALESCE(MAX(CASE WHEN hash = ? THEN 1 ELSE 0 END), 0), COALESCE(MAX(CASE WHEN addr = ? THEN 1 ELSE 0 END), 0)

@@ -34,10 +34,10 @@ func (db *DB) readCatalogue(ctx context.Context) (map[string]bool, error) {
 	return out, err
 }
 
-// knows tells whether a trap counts.
+// knows reports whether a trap counts.
 func (db *DB) knows(trap string) bool { return len(db.catalogue) == 0 || db.catalogue[trap] }
 
-// recatalogue keeps another catalogue, and counts all cells anew.
+// recatalogue stores another catalogue, and recounts all cells.
 func (t *tx) recatalogue(ctx context.Context, is map[string]bool) error {
 	for _, q := range []string{"DELETE FROM catalogue", "UPDATE findings SET known = 0 WHERE known <> 0", "DELETE FROM cells",
 		"DELETE FROM totals"} {

@@ -28,7 +28,7 @@ type cost struct {
 	ended                  int   // findings that went to the past with it
 }
 
-// spent begins a new day where one has begun, and tells whether the host's work for it is done.
+// spent begins a new day where one has begun, and reports whether the host's work for it is done.
 func (b *batch) spent(h *hostRow) bool {
 	if today := b.db.now().UnixMilli() / dayMillis; h.cost.day != today {
 		h.cost = cost{day: today}
@@ -36,7 +36,7 @@ func (b *batch) spent(h *hostRow) bool {
 	return h.cost.work >= int64(b.db.bounds.WorkADay)
 }
 
-// room tells whether a change is kept as a row of its own.
+// room reports whether a change is kept as a row of its own.
 func (b *batch) room(h *hostRow, c *history.Change, summary string) bool {
 	size := int64(len(c.Trap) + len(c.Subject) + len(summary))
 	if h.cost.rows >= int64(b.db.bounds.ChangesADay) || b.db.bounds.BytesADay > 0 && h.cost.bytes+size > b.db.bounds.BytesADay {
@@ -75,7 +75,7 @@ func (b *batch) hold(ctx context.Context, h *hostRow) error {
 const foldAtOnce = 2000
 
 // Fold deletes the oldest changes of hosts that have too many in all, a bounded number,
-// and tells whether there may be more.
+// and reports whether there may be more.
 func (db *DB) Fold(ctx context.Context) (more bool, err error) {
 	rows, err := db.query(ctx, "SELECT host, COUNT(*) FROM changes GROUP BY host HAVING COUNT(*) > ?", db.bounds.ChangesInAll)
 	type over struct {

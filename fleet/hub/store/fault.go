@@ -21,7 +21,7 @@ var ofRow = []int{sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CO
 // limits, PL/pgSQL.
 var classesOfRow = []string{"22", "23", "42", "44", "54", "P0"}
 
-// Passing tells whether an error came of the state that the database is in, not of what
+// Passing reports whether an error came of the state that the database is in, not of what
 // was to be written: the same may be taken later. A full disk takes the small, and
 // refuses the large: that others are taken proves nothing.
 func Passing(err error) bool {

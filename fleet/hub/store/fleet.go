@@ -42,7 +42,7 @@ func (h *Happened) Add(o Happened) {
 	h.Returned += o.Returned
 }
 
-// Group is a group of hosts and how it stands.
+// Group is a group of hosts and its state.
 type Group struct {
 	Name string `json:"name"`
 	Sums

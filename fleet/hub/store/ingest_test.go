@@ -179,7 +179,7 @@ func TestAHostsHistory(t *testing.T) {
 		if d, err := db.Document(t.Context(), h.ID); err != nil || len(d.Results) != 1 || d.Results[0].Trap != "e" {
 			t.Errorf("%+v, %v", d, err)
 		}
-		// Started anew, with a clock of yesterday.
+		// Restarted, with a clock that is a day behind.
 		a.instance, a.seq = "two", 0
 		ingest(t, db, store.Taken, hour(-24), a.whole(state(clear("e"))))
 		if got := events(t, db, h.ID); !strings.HasSuffix(got, "resolved e: at 6") {

@@ -17,7 +17,7 @@ type Token struct {
 	Uses    int
 	Group   string
 	Labels  map[string]string
-	Agent   string // the host whose place is taken, after it was installed anew; empty: a new one
+	Agent   string // the host whose place is taken, after it was reinstalled; empty: a new one
 	Note    string
 }
 
@@ -143,7 +143,7 @@ func (t *tx) addKey(ctx context.Context, agent string, j Joining, now int64) err
 	return err
 }
 
-// replaceKey gives a host's place to one that was installed anew: what the old
+// replaceKey gives a host's place to one that was reinstalled: what the old
 // installation logged in with is revoked.
 func (t *tx) replaceKey(ctx context.Context, agent string, j Joining, now int64) error {
 	var group string

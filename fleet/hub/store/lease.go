@@ -6,7 +6,7 @@ import (
 )
 
 // Lease takes or renews a lease for a holder: of many hubs, one takes messages
-// in. It tells whether the holder has it.
+// in. It reports whether the holder has it.
 func (db *DB) Lease(ctx context.Context, name, holder string, span time.Duration) (bool, error) {
 	now := db.now().UnixMilli()
 	n, err := db.exec(ctx, `INSERT INTO leases (name, holder, until) VALUES (?, ?, ?)
@@ -32,7 +32,7 @@ func (db *DB) Abandon(ctx context.Context) error {
 const instancesLast = 30 * 24 * time.Hour
 
 // Prune deletes changes, and what is only kept beside them, from before a time.
-// It deletes a bounded number, and tells whether there may be more.
+// It deletes a bounded number, and reports whether there may be more.
 func (db *DB) Prune(ctx context.Context, before time.Time) (more bool, err error) {
 	const atOnce = 5000
 	ms := millis(before)

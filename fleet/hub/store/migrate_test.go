@@ -96,7 +96,7 @@ func migrated(t *testing.T, where string) {
 	if got := events(t, db, h.ID); got != had+", resolved a:x at 6" {
 		t.Errorf("its history: %s", got)
 	}
-	// What the host itself had accepted stays so when the hub counts anew.
+	// What the host itself had accepted stays accepted when the hub recounts.
 	if err := db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: "h1"}, Trap: "c", Subject: "y", Reason: "r", Who: "ann",
 		At: began}, store.Audit{At: began, Who: "ann"}); err != nil {
 		t.Fatal(err)

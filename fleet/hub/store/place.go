@@ -61,7 +61,7 @@ func (b *batch) place(ctx context.Context, agent string, p Placing) error {
 		h.id); err != nil {
 		return err
 	}
-	// What a channel was told of it goes on under what it is called now.
+	// What a channel was sent about it continues under its present name.
 	if _, err := b.exec(ctx, "UPDATE told SET grp = ?, name = ? WHERE host = ?", h.group, name, h.id); err != nil {
 		return err
 	}

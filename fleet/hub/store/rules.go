@@ -43,7 +43,7 @@ func (r *Rule) On() string {
 	return on
 }
 
-// about tells whether a rule is about a host.
+// about reports whether a rule is about a host.
 func (r *Rule) about(group string, labels map[string]string) bool {
 	return (r.Group == nil || *r.Group == group) && !slices.ContainsFunc(r.label, func(l Label) bool {
 		v, has := labels[l.Name]
@@ -270,7 +270,7 @@ func (db *DB) RulesFor(ctx context.Context, h *Host) ([]Rule, error) {
 	return slices.DeleteFunc(all, func(r Rule) bool { return !r.about(h.Group, h.Labels) || r.Until != "" && today > r.Until }), err
 }
 
-// Holds tells whether a rule that is about a host accepts a finding there.
+// Holds reports whether a rule that is about a host accepts a finding there.
 func (r *Rule) Holds(f *Finding) bool {
 	return r.Trap == f.Trap && f.Outcome.Severity > 0 && int(f.Outcome.Severity) <= r.rank
 }

@@ -27,7 +27,7 @@ func OnlyGroups(names ...string) Rights {
 	return Rights(b)
 }
 
-// All tells whether they are over all groups.
+// All reports whether they are over all groups.
 func (r Rights) All() bool { return r == AllGroups }
 
 // Groups are those that they are over; nil where that is all, or none.
@@ -39,7 +39,7 @@ func (r Rights) Groups() []string {
 	return out
 }
 
-// Over tells whether they are over a group.
+// Over reports whether they are over a group.
 func (r Rights) Over(group string) bool { return r.All() || slices.Contains(r.Groups(), group) }
 
 // String is for people.
@@ -86,7 +86,7 @@ func (r Rights) Scope(group *string, labels []Label) Scope {
 	return s
 }
 
-// summed tells whether the sums by group answer for these hosts.
+// summed reports whether the sums by group answer for these hosts.
 func (s *Scope) summed() bool { return len(s.Labels) == 0 }
 
 // groups are the condition on a column with a group.

@@ -99,10 +99,10 @@ func (db *DB) Close() error {
 	return errors.Join(db.read.Close(), db.write.Close())
 }
 
-// Ping tells whether the database answers.
+// Ping reports whether the database answers.
 func (db *DB) Ping(ctx context.Context) error { return db.read.PingContext(ctx) }
 
-// Writable tells whether the database takes what is written: a full disk lets reads through.
+// Writable reports whether the database takes what is written: a full disk lets reads through.
 func (db *DB) Writable(ctx context.Context) error {
 	_, err := db.exec(ctx, "UPDATE pulse SET n = n WHERE one = 1")
 	return err

@@ -131,14 +131,14 @@ func at[K comparable, V any](m map[K]*V, k K) *V {
 
 const dayMillis = int64(24 * time.Hour / time.Millisecond)
 
-// host counts a host's findings anew.
+// host recounts a host's findings.
 func (t *tally) host(group string, before, after sums) {
 	g := at(t.groups, group)
 	g.add(before, -1)
 	g.add(after, 1)
 }
 
-// cells counts a host anew in the cells of its group.
+// cells recounts a host in the cells of its group.
 func (t *tally) cells(group string, before, after map[string]finding) {
 	for trap, f := range before {
 		*at(t.cell, cellKey{trap, group}).of(f)--

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Two conditions of hosts that are told of as findings are.
+// Two conditions of hosts that are sent as findings are.
 const (
 	HostSilent = "host-silent"
 	HostCloned = "host-cloned"
 )
 
-// Tidings is a finding of a host, or a condition of it, as a channel is told.
+// Tidings is a finding of a host, or a condition of it, as it is sent to a channel.
 type Tidings struct {
 	HostID        int64
 	Agent         string
@@ -24,7 +24,7 @@ type Tidings struct {
 	Restarted     bool // the first report after a restart has it
 }
 
-// Told is what a channel was told, and what has become of it.
+// Told is what a channel was sent, and what has become of it.
 type Told struct {
 	Tidings
 	Now    int  // the severity now; 0: it is not there
@@ -33,7 +33,7 @@ type Told struct {
 }
 
 // Untold are the findings of at least that severity, accepted ones aside, and the
-// conditions of hosts, that a channel has not been told. Hosts silent since
+// conditions of hosts, that a channel has not been sent. Hosts silent since
 // before silent are; zero: none.
 func (db *DB) Untold(ctx context.Context, channel string, least int, silent time.Time) ([]Tidings, error) {
 	rows, err := db.query(ctx, `SELECT h.id, h.agent, h.name, h.grp, f.trap, f.subject, f.rank, f.summary, f.since,
@@ -76,7 +76,7 @@ func scanTidings(row scanner) (t Tidings, err error) {
 	return t, err
 }
 
-// Told is all that a channel was told and not told the end of.
+// Told lists what a channel was sent and whose end was not sent yet.
 func (db *DB) Told(ctx context.Context, channel string, silent time.Time) ([]Told, error) {
 	rows, err := db.query(ctx, `SELECT t.host, COALESCE(h.agent, ''), t.name, t.grp, t.trap, t.subject, t.rank, t.summary, t.since,
 			COALESCE(f.rank, 0), CASE WHEN h.id IS NULL OR h.retired > 0 OR f.accepted > 0 THEN 1 ELSE 0 END,
@@ -102,7 +102,7 @@ func (db *DB) Told(ctx context.Context, channel string, silent time.Time) ([]Tol
 // ChannelState is a channel's pace, and its message that is not delivered yet.
 type ChannelState struct {
 	Waiting time.Time // since when there is something to tell
-	Sent    time.Time // when it was last told something
+	Sent    time.Time // when it was last sent something
 	Digest  time.Time // up to when its last digest reached
 	Message []byte    // nil: none
 	Tries   int

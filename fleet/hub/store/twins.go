@@ -13,12 +13,12 @@ import (
 // until an operator gives the host another key.
 
 const (
-	instancesKept = 1000 // of an agent: a thief who starts ever anew does not make the hub forget the host's own
+	instancesKept = 1000 // of an agent: a thief who keeps restarting does not make the hub forget the host's own
 	speakersKept  = 5
 	clockSlack    = int64(time.Minute / time.Millisecond)
 )
 
-// other tells whether a message proves that another machine than the last one speaks;
+// other reports whether a message proves that another machine than the last one speaks;
 // last is the last message of its instance that was taken.
 func (b *batch) other(ctx context.Context, h *hostRow, it *Item, last int64) (bool, error) {
 	m := it.Message

@@ -113,7 +113,7 @@ func subjects(list []store.Finding) string {
 	return strings.Join(out, ", ")
 }
 
-// TestRestartsAreNoTwins: an agent that starts anew, and sends what it kept from before,
+// TestRestartsAreNoTwins: an agent that restarts, and sends what it kept from before,
 // is one machine.
 func TestRestartsAreNoTwins(t *testing.T) {
 	means.Short(t, "takes seconds")

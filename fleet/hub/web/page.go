@@ -177,7 +177,7 @@ func (s *site) words() template.FuncMap {
 		"clip":  func(n int, s string) string { return clip(s, n) },
 		"prose": func(s string) template.HTML { return template.HTML(ui.MarkdownHTML(s, 3)) }, // which escapes
 
-		// known tells whether this hub knows a trap.
+		// known reports whether this hub knows a trap.
 		"known": func(id string) bool { return s.api.Title(id) != "" },
 		// table is a list of hosts, with boxes to choose some.
 		"table": func(list []*store.Host, pick bool) map[string]any { return map[string]any{"List": list, "Pick": pick} },

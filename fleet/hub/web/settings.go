@@ -174,7 +174,7 @@ func prefixes(what string, list []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// Login is what the gate is told.
+// Login is the gate's configuration.
 func (s *Settings) Login() (login.Config, error) {
 	c := login.Config{
 		Secure:      strings.HasPrefix(s.URL, "https://") || s.TLS.Cert != "" || len(s.TLS.ACME) > 0,

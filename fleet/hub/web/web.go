@@ -1,6 +1,6 @@
-// Package web is the hub's page: HTML made by the server, which works without
-// scripts, and gains live figures, filters, keys and curves where they run.
-// It shows what package api answers, and nothing else.
+// Package web is the hub's page: HTML made by the server, which works without scripts; with
+// them it has live figures, filters, keys and charts. It shows what package api answers, and
+// nothing else.
 package web
 
 import (

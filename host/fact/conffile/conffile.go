@@ -1,4 +1,4 @@
-// Package conffile tells which configuration files of packages an admin has changed: what
+// Package conffile finds out which configuration files of packages an admin has changed: what
 // dpkg knows of them, and what ucf does.
 package conffile
 

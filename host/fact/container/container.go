@@ -1,5 +1,5 @@
-// Package container tells whether a host is a container, and which of the
-// kernel's settings it may then change.
+// Package container reports whether a host is a container, and which of the kernel's settings
+// it may then change.
 package container
 
 import (
@@ -40,14 +40,14 @@ func Of(ctx context.Context, h *host.Host) string {
 	return ""
 }
 
-// NetworkGiven tells whether whoever runs the container that h is sets up its network. A container
+// NetworkGiven reports whether whoever runs the container that h is sets up its network. A container
 // of systemd-nspawn boots a whole system, which does so by itself.
 func NetworkGiven(ctx context.Context, h *host.Host) bool {
 	c := Of(ctx, h)
 	return c != "" && c != "systemd-nspawn"
 }
 
-// apart tells whether the host has another root than the kernel's init: so has a
+// apart reports whether the host has another root than the kernel's init: so has a
 // container that shares the PID namespace (docker run --pid=host), and so has not
 // a virtual machine whose disk was made from an image with docker's mark in it.
 func apart(ctx context.Context, h *host.Host) bool {
@@ -105,7 +105,7 @@ var global = []string{
 	"net/bridge/",
 }
 
-// Has tells whether a container has a setting for itself; key is a path below
+// Has reports whether a container has a setting for itself; key is a path below
 // /proc/sys.
 func Has(key string) bool { return hasOneOf(key, own) && !hasOneOf(key, global) }
 

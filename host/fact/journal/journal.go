@@ -1,5 +1,5 @@
-// Package journal answers what traps ask of the log of this boot: which period
-// was read, which lines match, and what to do if it cannot be read.
+// Package journal answers traps' questions about the log of this boot: which period was read,
+// which lines match, and what to do if it cannot be read.
 package journal
 
 import (

@@ -60,7 +60,7 @@ func digit(c byte) bool { return '0' <= c && c <= '9' }
 // Compare is -1 where v is before w, 1 where it is after it, and otherwise 0.
 func (v Version) Compare(w Version) int { return slices.Compare(v[:], w[:]) }
 
-// Before tells whether v is before the version that text says, which must be
+// Before reports whether v is before the version that text says, which must be
 // one: Before("4.12") is true of 4.11.9 and of 4.12-rc7.
 func (v Version) Before(text string) bool {
 	w, err := Parse(text)

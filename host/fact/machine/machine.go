@@ -197,7 +197,7 @@ func inhabited(ctx context.Context, h *host.Host) []Containers {
 	return out
 }
 
-// empty tells whether a cgroup of version 2 says that it has no process: what
+// empty reports whether a cgroup of version 2 says that it has no process: what
 // was killed may leave its folder behind.
 func empty(ctx context.Context, h *host.Host, dir string) bool {
 	s, err := h.ReadString(ctx, path.Join(dir, "cgroup.events"))

@@ -1,5 +1,5 @@
-// Package managed tells what else writes a file: a configuration manager, cloud-init, or
-// an image that the host is made from. What is changed in such a file by hand is rolled back.
+// Package managed finds out what else writes a file: a configuration manager, cloud-init, or
+// an image that the host is made from. Changes made to such a file by hand are overwritten.
 package managed
 
 import (

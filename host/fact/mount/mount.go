@@ -1,5 +1,5 @@
-// Package mount tells the admin's mounts from those of the kernel, systemd, containers and
-// sessions.
+// Package mount distinguishes the admin's mounts from those of the kernel, systemd, containers
+// and sessions.
 package mount
 
 import (
@@ -20,7 +20,7 @@ var managed = []string{"/proc/", "/sys/", "/dev/", "/run/credentials/", "/run/us
 	"/run/containerd/", "/run/lock/", "/var/lib/docker/", "/var/lib/containers/", "/var/lib/containerd/", "/var/lib/kubelet/", "/snap/",
 	"/var/snap/", "/var/lib/lxcfs/", "/var/lib/snapd/", "/var/lib/ceph/", "/var/named/chroot/", "/var/lib/named/"}
 
-// Passing tells whether a mount comes and goes with a program, and is nobody's loss.
+// Passing reports whether a mount comes and goes with a program, and is nobody's loss.
 func Passing(m host.MountInfo) bool {
 	if slices.Contains(virtual, m.Type) || m.Point == "/run" {
 		return true

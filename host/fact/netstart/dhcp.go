@@ -13,7 +13,7 @@ import (
 var asksDHCP = lazy.Regexp(`(?im)^\s*(?:iface\s+\S+\s+inet6?\s+dhcp\b|DHCP\s*=\s*(?:yes|true|on|1|ipv4|ipv6|both|v4|v6)\b|` +
 	`dhcp[46]:\s*(?:true|yes|on)\b|method\s*=\s*(?:auto|dhcp)\b)`)
 
-// asks tells whether a link may have its first address from a server: a file of a manager that is
+// asks reports whether a link may have its first address from a server: a file of a manager that is
 // active says so, and names the link, or the link is a device, which a pattern may match.
 func (s *Start) asks(l host.Link) bool {
 	for file, text := range s.dhcp {

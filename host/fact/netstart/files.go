@@ -95,7 +95,7 @@ func small(ctx context.Context, h *host.Host, name string) (string, error) {
 	return string(b), err
 }
 
-// runsPrograms tells whether a file names programs that run at boot.
+// runsPrograms reports whether a file names programs that run at boot.
 func runsPrograms(name string) bool {
 	return strings.HasSuffix(name, ".service") || strings.HasPrefix(name, "/etc/cron") || strings.HasSuffix(name, "/rc.local") ||
 		strings.HasPrefix(name, "/etc/network/") || strings.HasPrefix(name, "/etc/NetworkManager/dispatcher.d/")
@@ -133,5 +133,5 @@ func ours(name string) bool {
 // Mentions is the file that has the word, among those that are read here; empty if none has.
 func (s *Start) Mentions(word string) string { return s.words[word] }
 
-// Runs tells whether one of the host's own processes has the name (comm).
+// Runs reports whether one of the host's own processes has the name (comm).
 func (s *Start) Runs(comm string) bool { return s.runs[comm] }

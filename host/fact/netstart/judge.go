@@ -22,7 +22,7 @@ var fallbacks = []string{"bond0", "dummy0", "sit0", "tunl0", "gre0", "gretap0", 
 var makers = []string{"dockerd", "containerd", "libvirtd", "virtnetworkd", "lxd", "incusd", "kubelet", "k3s-server", "k3s-agent",
 	"cilium-agent", "calico-node", "flanneld", "tailscaled", "netbird", "zerotier-one", "openvpn", "charon", "charon-systemd", "keepalived"}
 
-// OfDaemon tells whether a program makes the link, and what it has, again when it starts.
+// OfDaemon reports whether a program makes the link, and what it has, again when it starts.
 func OfDaemon(l host.Link) bool {
 	return ofDaemons().MatchString(l.Name) || l.Info.Kind == "tun" || slices.Contains([]string{"ppp", "slip"}, l.LinkType)
 }
@@ -52,7 +52,7 @@ func (s *Start) NamedLink(name string) string {
 var byKernel = []string{"bridge", "vlan", "dummy", "bond", "vxlan", "geneve", "wireguard", "veth", "macvlan", "ipvlan", "gre", "gretap",
 	"ipip", "sit", "ip6tnl", "ip6gre", "vti", "vrf", "team"}
 
-// LinkByHand tells whether a link exists only because somebody made it by hand.
+// LinkByHand reports whether a link exists only because somebody made it by hand.
 func (s *Start) LinkByHand(l host.Link) bool {
 	switch {
 	case !slices.Contains(byKernel, l.Info.Kind), OfDaemon(l), slices.Contains(fallbacks, l.Name), s.NamedLink(l.Name) != "":
@@ -72,7 +72,7 @@ func (s *Start) bothEnds(l host.Link) bool {
 	return false
 }
 
-// AddressByHand tells whether an address of a link is named by no configuration.
+// AddressByHand reports whether an address of a link is named by no configuration.
 func (s *Start) AddressByHand(l host.Link, a host.Addr) bool {
 	ip, err := netip.ParseAddr(a.Local)
 	switch {
@@ -86,18 +86,18 @@ func (s *Start) AddressByHand(l host.Link, a host.Addr) bool {
 	return true
 }
 
-// dynamic tells whether a link has an address with a lifetime.
+// dynamic reports whether a link has an address with a lifetime.
 func (s *Start) dynamic(l host.Link, family string) bool {
 	return slices.ContainsFunc(l.Addrs, func(a host.Addr) bool { return a.Family == family && a.Dynamic })
 }
 
-// first4 tells whether a is the first address of its family on the link.
+// first4 reports whether a is the first address of its family on the link.
 func first4(l host.Link, a host.Addr) bool {
 	i := slices.IndexFunc(l.Addrs, func(o host.Addr) bool { return o.Family == a.Family && o.Scope == "global" })
 	return i >= 0 && l.Addrs[i].Local == a.Local
 }
 
-// Has tells whether a link has the address, and whether by hand.
+// Has reports whether a link has the address, and whether by hand.
 func (s *Start) Has(ip netip.Addr) (there, byHand bool) {
 	for _, l := range s.Links {
 		for _, a := range l.Addrs {
@@ -109,10 +109,10 @@ func (s *Start) Has(ip netip.Addr) (there, byHand bool) {
 	return false, false
 }
 
-// Names tells whether a file names the address.
+// Names reports whether a file names the address.
 func (s *Start) Names(ip netip.Addr) bool { return s.addrs[ip] != "" }
 
-// RouteByHand tells whether a route of the main table is named by no configuration.
+// RouteByHand reports whether a route of the main table is named by no configuration.
 func (s *Start) RouteByHand(r host.Route) bool {
 	if r.Protocol != "boot" && r.Protocol != "static" || r.Table != "" || r.Type != "" && r.Type != "blackhole" && r.Type != "unreachable" &&
 		r.Type != "prohibit" {
@@ -138,7 +138,7 @@ func (s *Start) RouteByHand(r host.Route) bool {
 // netplan(5), nm-settings-keyfile(5).
 var rulesIn = []string{"rule", "RoutingPolicyRule", "routing-policy", "routing-rule1"}
 
-// RuleByHand tells whether a policy rule was added with ip(8), and no configuration names its addresses, or its table
+// RuleByHand reports whether a policy rule was added with ip(8), and no configuration names its addresses, or its table
 // or mark beside a rule. ip(8) gives no protocol (iproute2 6.1) or boot, as some managers do; wg-quick's rules come and go
 // with its links.
 func (s *Start) RuleByHand(r host.PolicyRule) bool {
@@ -159,7 +159,7 @@ func (s *Start) RuleByHand(r host.PolicyRule) bool {
 	return !named || s.words[r.Table] == "" && (r.Mark == "" || s.words[r.Mark] == "")
 }
 
-// NeighbourByHand tells whether no configuration names a permanent neighbour.
+// NeighbourByHand reports whether no configuration names a permanent neighbour.
 func (s *Start) NeighbourByHand(n host.Neighbour) bool {
 	ip, err := netip.ParseAddr(n.Dst)
 	if err != nil || ip.IsMulticast() || ip.IsLoopback() || s.addrs[ip] != "" || s.words[n.LLAddr] != "" {

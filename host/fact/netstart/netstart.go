@@ -1,6 +1,6 @@
-// Package netstart tells what the network will be at the next start: which addresses, links and
-// routes that the host has now are named by some configuration, and which exist only because
-// somebody made them by hand.
+// Package netstart works out what the network will be at the next start: which addresses,
+// links and routes that the host has now are named by some configuration, and which exist only
+// because somebody created them by hand.
 package netstart
 
 import (
@@ -103,7 +103,7 @@ func (s *Start) take(file, text string) {
 	}
 }
 
-// separates tells whether a character ends an address or a name, in any of the formats.
+// separates reports whether a character ends an address or a name, in any of the formats.
 func separates(r rune) bool {
 	return r <= ' ' || strings.ContainsRune(`="'<>[](){},;|&`+"`", r)
 }

@@ -1,8 +1,8 @@
-// Package release knows the upgrades from one release of a distribution to the next: which
+// Package release lists the upgrades from one release of a distribution to the next: which
 // there are, and which version of a package each release has.
 //
-// An upgrade goes one release at a time, as the distributions support it; so the release that
-// a host has tells where it goes. Another way is a row in ways and a column in packages.txt.
+// An upgrade goes one release at a time, as the distributions support it; so a host's release
+// determines the next one. Another way is a row in ways and a column in packages.txt.
 package release
 
 import (
@@ -26,7 +26,7 @@ type Release struct {
 // String is "Debian 13".
 func (r Release) String() string { return names[r.ID] + " " + r.Version }
 
-// Is tells whether somebody means it: "13", "trixie", "debian 13".
+// Is reports whether somebody means it: "13", "trixie", "debian 13".
 func (r Release) Is(said string) bool {
 	said = strings.ToLower(strings.TrimSpace(said))
 	return said == r.Version || said == r.Codename || said == strings.ToLower(r.String())
@@ -129,5 +129,5 @@ func (r Release) Has(pkg string) (version string, known bool) {
 	return version, known
 }
 
-// Knows tells whether the table has a package.
+// Knows reports whether the table has a package.
 func Knows(pkg string) bool { return packages()[pkg] != nil }

@@ -38,7 +38,7 @@ func (m Means) String() string {
 	return strings.Join(s, "+")
 }
 
-// within tells whether n brings all that m does.
+// within reports whether n brings all that m does.
 func (m Means) within(n Means) bool {
 	return (!m.Key || n.Key) && (!m.Password || n.Password) && (!m.Code || n.Code)
 }

@@ -90,7 +90,7 @@ func dropIns(ctx context.Context, h *host.Host, u *Unit) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// UntilRestart tells whether a unit's file or drop-in is one that a restart takes away: below
+// UntilRestart reports whether a unit's file or drop-in is one that a restart takes away: below
 // /run, and not made by a generator, which makes it again.
 func UntilRestart(file string) bool {
 	return strings.HasPrefix(file, "/run/") && !strings.HasPrefix(file, "/run/systemd/generator")

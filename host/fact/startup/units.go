@@ -62,7 +62,7 @@ func Units(ctx context.Context, h *host.Host) ([]Unit, error) {
 // NoManager is why there are no units in a container that no systemd runs.
 const NoManager = "no service manager: what starts the container starts its program"
 
-// WithoutManager tells whether err says that systemd does not run the host, and the host is a
+// WithoutManager reports whether err says that systemd does not run the host, and the host is a
 // container, in which that is usual.
 func WithoutManager(ctx context.Context, h *host.Host, err error) bool {
 	return errors.Is(err, host.ErrNoSystemd) && container.Of(ctx, h) != ""

@@ -23,7 +23,7 @@ type User struct {
 	Gecos    string
 	Home     string
 	Shell    string
-	File     string // where the line stands
+	File     string // where the line is
 	Line     int
 }
 
@@ -31,7 +31,7 @@ type User struct {
 // shall have no rights (systemd's and Debian's nobody).
 const Nobody = 65534
 
-// regular tells whether somebody made a user, and no package (login.defs(5),
+// regular reports whether somebody made a user, and no package (login.defs(5),
 // UID_MIN).
 func (u User) regular() bool { return u.UID >= 1000 && u.UID != Nobody }
 

@@ -1,4 +1,4 @@
-// Package aptsources reads sources.list(5): from where apt fetches.
+// Package aptsources reads sources.list(5): where apt fetches packages from.
 package aptsources
 
 import (

@@ -41,7 +41,7 @@ func (e *Entry) Option(name string) string {
 	return v
 }
 
-// Linux tells whether the entry starts a Linux kernel.
+// Linux reports whether the entry starts a Linux kernel.
 func (e *Entry) Linux() bool { return e.Kernel != "" && !e.other }
 
 // grubFiles are where distributions have GRUB's configuration.

@@ -198,7 +198,7 @@ func title(w []string) string {
 	return ""
 }
 
-// id is what follows --id, or $menuentry_id_option, which stands for it.
+// id is what follows --id, or $menuentry_id_option, which expands to it.
 func id(w []string) string {
 	for i, s := range w {
 		if (s == "--id" || s == "$menuentry_id_option" || s == "${menuentry_id_option}") && i+1 < len(w) {

@@ -42,7 +42,7 @@ func linkName(v string) string {
 	return b.String()
 }
 
-// There tells whether the device of a specification exists; dev is empty for what has none, and
+// There reports whether the device of a specification exists; dev is empty for what has none, and
 // that is there. Where udev has made no links at all, it is an error: nobody knows.
 func There(ctx context.Context, h *host.Host, spec string) (dev string, there bool, err error) {
 	if dev = Device(spec); dev == "" {

@@ -9,7 +9,7 @@ import (
 	"fettle/host"
 )
 
-// File is where the table stands.
+// File is the path of the table.
 const File = "/etc/fstab"
 
 // Entry is one line.

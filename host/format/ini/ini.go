@@ -135,7 +135,7 @@ func (p *parser) comment(line string) bool {
 	return line != "" && strings.IndexByte(p.comments, line[0]) >= 0
 }
 
-// joins tells whether the backslash at the line's end is not itself escaped.
+// joins reports whether the backslash at the line's end is not itself escaped.
 func joins(line string) bool {
 	n := len(line) - len(strings.TrimRight(line, `\`))
 	return n%2 == 1

@@ -17,7 +17,7 @@ type File struct {
 }
 
 // Configured are gpg's and dirmngr's files, the system's and each user's, that an
-// installed GnuPG reads. missed is told what could not be read.
+// installed GnuPG reads. missed is called with what could not be read.
 func Configured(ctx context.Context, h *host.Host, missed func(error)) (out []File) {
 	versions := installed(ctx, h, missed)
 	look := func(ctx context.Context, dir string, names []string) {

@@ -1,5 +1,5 @@
 // Package keyservers reads which OpenPGP keyservers gpg, dirmngr and scripts
-// of a host are told to ask, and where the keys that apt trusts are published.
+// of a host are configured to ask, and where the keys that apt trusts are published.
 package keyservers
 
 import (
@@ -21,7 +21,7 @@ var deadExpr = lazy.Regexp(`(?i)^(?:(?:[a-z0-9-]+\.)*pgp\.net|(?:[a-z0-9-]+\.)*s
 type Mention struct {
 	Line int
 	Text string // of the line
-	Name string // as it stands there: "hkps://keys.example.org"
+	Name string // as written there: "hkps://keys.example.org"
 	Host string // in lower case
 	Dead bool   // it is known to exist no more
 }

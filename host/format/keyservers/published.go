@@ -36,7 +36,7 @@ func (f AptFile) Read(ctx context.Context, h *host.Host) ([]byte, error) {
 
 // AptFiles are the files in which apt keeps keys that it trusts: those that
 // repositories name, in whatever folder, and those that count for all others,
-// if there are any. missed is told what could not be read.
+// if there are any. missed is called with what could not be read.
 func AptFiles(ctx context.Context, h *host.Host, missed func(error)) (files []AptFile) {
 	sources, err := aptsources.Read(ctx, h)
 	if err != nil {
@@ -113,7 +113,7 @@ func addresses(b []byte) (out []string) {
 	return out
 }
 
-// Names tells whether a question goes to a keyserver that the host is
+// Names reports whether a question goes to a keyserver that the host is
 // configured to use, or to the domain of a key that apt trusts: nobody else is
 // ever asked.
 func Names(ctx context.Context, h *host.Host, t host.Table) bool {

@@ -31,7 +31,7 @@ var table = []reads{
 	{since: version{2, 2, 20}, dirmngr: true, system: true},
 }
 
-// newest stands for a GnuPG of which nothing is known.
+// newest is assumed for a GnuPG of which nothing is known.
 var newest = version{2, 4, 0}
 
 func (v version) reads() reads {

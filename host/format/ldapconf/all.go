@@ -72,7 +72,7 @@ func All(ctx context.Context, h *host.Host) (cs []*Client, unread []Unread) {
 	return cs, unread
 }
 
-// Names tells whether a client of the host is configured to talk to a server:
+// Names reports whether a client of the host is configured to talk to a server:
 // no other is ever asked.
 func Names(ctx context.Context, h *host.Host, q host.PeerQuestion) bool {
 	cs, _ := All(ctx, h)

@@ -3,7 +3,7 @@
 // OpenLDAP library (ldap.conf(5), .ldaprc, environment), SSSD (sssd-ldap(5)),
 // nslcd (nslcd.conf(5)), and PADL's pam_ldap and nss_ldap.
 //
-// Passwords in these files are never kept: only where one stands.
+// Passwords in these files are never kept, only where they are.
 package ldapconf
 
 import (
@@ -22,10 +22,10 @@ type Setting struct {
 	Line  int    // 1-based; 0 where there are no lines
 }
 
-// Given tells whether somebody set it.
+// Given reports whether somebody set it.
 func (s Setting) Given() bool { return s.File != "" }
 
-// Place is where the setting stands: "/etc/ldap/ldap.conf:12".
+// Place is where the setting is: "/etc/ldap/ldap.conf:12".
 func (s Setting) Place() string {
 	switch {
 	case s.File == "":
@@ -98,7 +98,7 @@ type Client struct {
 	// ReqSAN is the same for the names in a certificate (OpenLDAP 2.5).
 	ReqSAN            Setting
 	CACert, CACertDir Setting
-	// Bind says where a password stands that the client binds with. The value
+	// Bind says where the password is that the client binds with. The value
 	// is not kept.
 	Bind Setting
 	// Clear says that what the client looks up crosses the network without
@@ -127,7 +127,7 @@ func (c *Client) Level() string {
 	return c.ReqCert.Value
 }
 
-// Verifies tells whether a bad certificate ends the connection.
+// Verifies reports whether a bad certificate ends the connection.
 func (c *Client) Verifies() bool { return c.Level() != "never" && c.Level() != "allow" }
 
 // Remote are the servers that are not this host.

@@ -29,7 +29,7 @@ var switches = []string{
 	"passwd: nosuch [UNAVAIL=return files\n", "passwd: nosuch ] files\n", "passwd:\n", "passwd: \n passwd: nosuch\n",
 }
 
-// answers tells whether the service files gets to answer: root is in it, and
+// answers reports whether the service files gets to answer: root is in it, and
 // no other service knows anybody.
 func answers(s *Switch) bool {
 	found := false

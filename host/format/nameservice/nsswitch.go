@@ -19,11 +19,11 @@ const vendorSwitch = "/usr/etc/nsswitch.conf"
 // Source is one service of a database, in the order in which glibc asks.
 type Source struct {
 	Name string // "files", "mdns4_minimal", "dns"
-	// Actions is what stands in brackets after it: "NOTFOUND=return",
+	// Actions is what follows it in brackets: "NOTFOUND=return",
 	// "!UNAVAIL=return", in capitals and small letters as here.
 	Actions []string
 	Line    int // of SwitchFile; 0 for a default
-	// Commented: it stands behind a "#" in the middle of a line. glibc from 2.33
+	// Commented: it follows a "#" in the middle of a line. glibc from 2.33
 	// on, whose reader knows comments at the beginning of lines alone, asks it.
 	Commented bool
 }
@@ -36,7 +36,7 @@ func (s Source) String() string {
 	return s.Name + " [" + strings.Join(s.Actions, " ") + "]"
 }
 
-// Returns tells whether the search ends here on a status ("NOTFOUND").
+// Returns reports whether the search ends here on a status ("NOTFOUND").
 func (s Source) Returns(status string) bool {
 	ends := status == "SUCCESS"
 	for _, a := range s.Actions {
@@ -151,7 +151,7 @@ func (s *Switch) Sources(db string) []Source {
 	return nil
 }
 
-// Has tells whether a database asks a service.
+// Has reports whether a database asks a service.
 func (s *Switch) Has(db, name string) bool {
 	return slices.ContainsFunc(s.Sources(db), func(x Source) bool { return x.Name == name })
 }

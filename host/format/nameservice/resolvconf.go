@@ -19,7 +19,7 @@ type Server struct {
 	Line int
 }
 
-// Loopback tells whether the server is on the host itself.
+// Loopback reports whether the server is on the host itself.
 func (s Server) Loopback() bool {
 	a, err := netip.ParseAddr(s.Addr)
 	return err == nil && a.Unmap().IsLoopback()

@@ -7,7 +7,7 @@ import (
 
 // bridgePorts reads the value of bridge_ports (bridge-utils-interfaces(5)):
 // names, "none", "all", and regular expressions between regex and noregex,
-// which stand for the links that are there.
+// which mean the links that are there.
 func (r *reader) bridgePorts(v string) []string {
 	var out []string
 	var words []string

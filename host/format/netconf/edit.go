@@ -189,7 +189,7 @@ func (c *Config) raw(file string) ([]byte, error) {
 	return b, nil
 }
 
-// shipped tells whether a file belongs to a package or lasts only until the next boot.
+// shipped reports whether a file belongs to a package or lasts only until the next boot.
 func shipped(file string) bool { return !strings.HasPrefix(file, "/etc/") }
 
 var errContinued = errors.New("the line is written in a way that fettle does not change")

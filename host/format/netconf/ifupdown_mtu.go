@@ -4,7 +4,7 @@ import "strings"
 
 // What follows is what ifupdown 0.8.41 does, seen with ifup --no-act.
 
-// knowsMTU tells whether the stanza's method has the option mtu; others take
+// knowsMTU reports whether the stanza's method has the option mtu; others take
 // it, and do nothing with it.
 func (s *stanza) knowsMTU() bool {
 	switch s.family + " " + s.method {
@@ -14,7 +14,7 @@ func (s *stanza) knowsMTU() bool {
 	return true
 }
 
-// setsMTU tells whether the option mtu n of this stanza becomes the MTU of
+// setsMTU reports whether the option mtu n of this stanza becomes the MTU of
 // the link, which had another before. In an inet6 stanza it only raises that;
 // a smaller value goes to net.ipv6.conf.IFACE.mtu.
 func (s *stanza) setsMTU(n, had int) bool {
@@ -40,7 +40,7 @@ func (c *Config) mtuOf(name string) int {
 	return i.MTU.N
 }
 
-// bridgeStanza tells whether the options make a bridge, whose mtu reaches its
+// bridgeStanza reports whether the options make a bridge, whose mtu reaches its
 // ports whatever the method is.
 func bridgeStanza(opts []option) bool {
 	for _, o := range opts {

@@ -18,7 +18,7 @@ func (r *reader) ini(m Manager, d ini.Dialect, file string) []ini.Entry {
 	return f.Entries
 }
 
-// source is where an entry stands.
+// source is where an entry is.
 func source(e ini.Entry) Source { return Source{e.Path, e.Line} }
 
 // written is an entry as its file has it.

@@ -2,7 +2,7 @@ package netconf
 
 import "slices"
 
-// units are the units whose state tells whether a manager is at work.
+// units are the units whose state reports whether a manager is at work.
 var units = []struct {
 	unit    string
 	manager Manager
@@ -48,10 +48,10 @@ func (r *reader) managers() {
 	}
 }
 
-// Active tells whether the manager is known to run or to be enabled.
+// Active reports whether the manager is known to run or to be enabled.
 func (c *Config) Active(m Manager) bool { return c.active[m] }
 
-// Idle tells whether systemd says of the manager that it neither runs nor is enabled.
+// Idle reports whether systemd says of the manager that it neither runs nor is enabled.
 func (c *Config) Idle(m Manager) bool { return c.idle[m] && !c.active[m] }
 
 // decide names the manager of i out of those that claim it. netplan comes

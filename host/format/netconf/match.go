@@ -53,7 +53,7 @@ func escape(name string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
 
-// try tells whether the profile is about the interface. If that hangs on
+// try reports whether the profile is about the interface. If that hangs on
 // something unknown, it says on what, and answers no.
 func (m match) try(i ident) (ok bool, unsure string) {
 	if m.alias != "" && m.alias == i.name {
@@ -84,7 +84,7 @@ func (m match) try(i ident) (ok bool, unsure string) {
 	return unsure == "", unsure
 }
 
-// anyPattern tells whether s fits one of the shell patterns.
+// anyPattern reports whether s fits one of the shell patterns.
 func anyPattern(patterns []string, s string) bool {
 	invert := strings.HasPrefix(patterns[0], "!")
 	for k, p := range patterns {

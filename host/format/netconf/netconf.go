@@ -1,7 +1,6 @@
-// Package netconf reads what a host's configuration says about its network
-// interfaces, whoever is to carry it out: ifupdown, netplan, systemd-networkd,
-// NetworkManager keyfiles, libvirt networks. It reads and never writes; the
-// edits it proposes (Edit) are data.
+// Package netconf reads what a host's configuration says about its network interfaces,
+// whichever program applies it: ifupdown, netplan, systemd-networkd, NetworkManager keyfiles,
+// libvirt networks. It reads and never writes; the edits it proposes (Edit) are data.
 package netconf
 
 import (
@@ -42,7 +41,7 @@ const (
 	KeyAuto           Key = "auto"            // yes: brought up without being asked
 )
 
-// Source is where a statement stands. Line counts from 1; 0 is not known.
+// Source is where a statement is. Line counts from 1; 0 is not known.
 type Source struct {
 	Path string
 	Line int
@@ -109,7 +108,7 @@ type Iface struct {
 	Unsure []error
 }
 
-// RAInUserspace tells whether the manager handles router advertisements
+// RAInUserspace reports whether the manager handles router advertisements
 // itself, so that the kernel's accept_ra is 0 on purpose: networkd does
 // (systemd.network(5), IPv6AcceptRA=), and NetworkManager (nm-settings(5), ipv6.method).
 func (i Iface) RAInUserspace() bool {

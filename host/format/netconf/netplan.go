@@ -18,7 +18,7 @@ import (
 // folder (netplan-generate(8)).
 var netplanDirs = []string{"/run/netplan", "/etc/netplan", "/usr/lib/netplan", "/lib/netplan"}
 
-// netplan reads netplan's files. It tells whether all of them were read, so
+// netplan reads netplan's files. It reports whether all of them were read, so
 // that what netplan generates from them need not be read as well.
 func (r *reader) netplan() (complete bool) {
 	before := len(r.c.Problems)

@@ -45,7 +45,7 @@ func (r *reader) networkd(skipNetplan bool) {
 	}
 }
 
-// generated tells whether netplan wrote the file (below /run, "10-netplan-br0.network", "netplan-br0.nmconnection").
+// generated reports whether netplan wrote the file (below /run, "10-netplan-br0.network", "netplan-br0.nmconnection").
 func generated(f string) bool {
 	return strings.HasPrefix(f, "/run/") && (strings.HasPrefix(path.Base(f), "10-netplan-") || strings.HasPrefix(path.Base(f), "netplan-"))
 }

@@ -38,7 +38,7 @@ func Read(ctx context.Context, h *host.Host) ([]Chain, error) {
 	return Parse(string(out.Stdout)), nil
 }
 
-// loaded tells whether the kernel's nf_tables has been asked for: without it there are no rules.
+// loaded reports whether the kernel's nf_tables has been asked for: without it there are no rules.
 func loaded(ctx context.Context, h *host.Host) bool {
 	modules, err := h.ReadString(ctx, "/proc/modules")
 	return err == nil && (strings.HasPrefix(modules, "nf_tables ") || strings.Contains(modules, "\nnf_tables "))

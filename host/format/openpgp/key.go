@@ -41,7 +41,7 @@ func (a Algorithm) String() string {
 	return fmt.Sprintf("algorithm %d", byte(a))
 }
 
-// counted tells whether the strength of the algorithm is told by its length
+// counted reports whether the strength of the algorithm depends on its length
 // in bits as RSA's is.
 func (a Algorithm) counted() bool { return a <= 3 || a == 16 || a == 17 || a == 20 }
 
@@ -51,10 +51,10 @@ type Key struct {
 	Version     int
 	Created     time.Time
 	Algorithm   Algorithm
-	Bits        int // of RSA, DSA, ElGamal; 0: not told by bits
+	Bits        int // of RSA, DSA, ElGamal; 0: not measured in bits
 }
 
-// Short tells whether the key is of a length that is not considered safe
+// Short reports whether the key is of a length that is not considered safe
 // (NIST SP 800-57, part 1: under 2048 bits since 2014).
 func (k Key) Short() bool { return k.Algorithm.counted() && k.Bits < 2048 }
 

@@ -119,7 +119,7 @@ func (r *Reader) packet() (Packet, error) {
 	return p, nil
 }
 
-// whole tells whether a short packet lies wholly in the stream; a length that
+// whole reports whether a short packet lies wholly in the stream; a length that
 // leads past the end of the file is a lie. What exceeds the buffer is believed.
 func (r *Reader) whole(used, length int) bool {
 	n := used + length
@@ -153,7 +153,7 @@ func (r *Reader) resync() error {
 	}
 }
 
-// looksLikeKey tells whether b begins a version 4 or 6 public key packet of a
+// looksLikeKey reports whether b begins a version 4 or 6 public key packet of a
 // length and algorithm that exist.
 func looksLikeKey(b []byte) bool {
 	tag, length, used, err := header(b)

@@ -21,7 +21,7 @@ const (
 	CertRevocation SigType = 0x30
 )
 
-// Certifies tells whether a signature of this type is over a user id.
+// Certifies reports whether a signature of this type is over a user id.
 func (t SigType) Certifies() bool { return t >= CertGeneric && t <= CertPositive }
 
 // Hash is a hash algorithm (RFC 9580, section 9.5).
@@ -46,7 +46,7 @@ func (h Hash) String() string {
 	return fmt.Sprintf("hash %d", byte(h))
 }
 
-// Weak tells whether collisions of the hash are practical, or as good as.
+// Weak reports whether collisions of the hash are practical, or as good as.
 func (h Hash) Weak() bool { return h == MD5 || h == SHA1 || h == RIPEMD160 }
 
 // Signature is what a signature packet says. Nothing of it is verified, and

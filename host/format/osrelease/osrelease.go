@@ -74,7 +74,7 @@ func unquote(s string) string {
 // ID is the distribution's: "debian".
 func (f File) ID() string { return f.Fields["ID"] }
 
-// Is tells whether it is a distribution, or made from it (ID_LIKE).
+// Is reports whether it is a distribution, or made from it (ID_LIKE).
 func (f File) Is(id string) bool {
 	return f.ID() == id || slices.Contains(strings.Fields(f.Fields["ID_LIKE"]), id)
 }

@@ -96,7 +96,7 @@ func LookFile(ctx context.Context, h *host.Host, db *accounts.DB, r *Rule, u *Us
 	return f
 }
 
-// frozen tells whether the module can replace the file: it writes another one
+// frozen reports whether the module can replace the file: it writes another one
 // beside it and renames.
 func (f *File) frozen(ctx context.Context, h *host.Host, owner uint32) {
 	dir := path.Dir(f.Path)

@@ -121,7 +121,7 @@ func codesOf(tok token, may map[Code]bool) []outcome {
 	return out
 }
 
-// among tells whether a list of access.conf means the user.
+// among reports whether a list of access.conf means the user.
 func (w *walker) among(list []string, nodefgroup bool) (matches, known bool) {
 	if i := slices.Index(list, "EXCEPT"); i >= 0 {
 		m, k1 := w.among(list[:i], nodefgroup)

@@ -54,7 +54,7 @@ func (r *Rule) Name() string {
 	return strings.TrimSuffix(path.Base(r.Module), ".so")
 }
 
-// Arg tells whether an argument is given, word for word.
+// Arg reports whether an argument is given, word for word.
 func (r *Rule) Arg(want string) bool {
 	for _, a := range r.Args {
 		if a == want {

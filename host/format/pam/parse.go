@@ -206,7 +206,7 @@ func (p *parser) add(r Rule) {
 	to[r.Facility] = append(to[r.Facility], r)
 }
 
-// maxProblems bounds what is told of one service.
+// maxProblems bounds what is reported of one service.
 const maxProblems = 100
 
 func (p *parser) problem(file string, num int, format string, args ...any) {

@@ -65,7 +65,7 @@ const (
 
 func (v Verdict) String() string { return [...]string{"no", "depends", "yes"}[v] }
 
-// Verdict tells whether the answer lets in.
+// Verdict reports whether the answer lets in.
 func (a Answer) Verdict() Verdict {
 	switch ok := slices.Contains(a.Codes, Success); {
 	case ok && len(a.Codes) == 1:

@@ -87,7 +87,7 @@ func (s *state) take(rules []Rule, code Code) {
 	s.at++
 }
 
-// stays tells whether the next line is of this stack or a deeper one.
+// stays reports whether the next line is of this stack or a deeper one.
 func (s *state) stays(rules []Rule) bool {
 	return s.at+1 < len(rules) && rules[s.at+1].Level >= s.level
 }

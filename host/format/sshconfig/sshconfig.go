@@ -1,7 +1,7 @@
 // Package sshconfig reads configurations of the OpenSSH client, ssh_config(5),
 // from files alone. It follows OpenSSH 9.2, readconf.c. Conditions that only a
 // running ssh can judge (Match exec, originalhost after CanonicalizeHostname)
-// are kept and told, not guessed.
+// are kept and reported, not guessed.
 package sshconfig
 
 import (
@@ -30,7 +30,7 @@ type Block struct {
 	outer *Block // the block that includes this one's file
 }
 
-// Single tells whether the block is for one name, without wildcards.
+// Single reports whether the block is for one name, without wildcards.
 func (b *Block) Single() bool {
 	return b != nil && len(b.Hosts) == 1 && !strings.ContainsAny(b.Hosts[0], "*?!")
 }
@@ -173,7 +173,7 @@ func (r *reader) include(file string, line int, arg string, block *Block, depth 
 	}
 }
 
-// Applies tells whether a block counts for the name that was given to ssh. A
+// Applies reports whether a block counts for the name that was given to ssh. A
 // Match block other than "all" and "host": sure is false.
 func (b *Block) Applies(name string) (applies, sure bool) {
 	if b == nil {

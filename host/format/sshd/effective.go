@@ -96,7 +96,7 @@ func (c *Config) pass(old bool, counts func(Directive) bool) map[string]Setting 
 	return set
 }
 
-// known tells whether sshd -T prints these values as they are: a change to the
+// known reports whether sshd -T prints these values as they are: a change to the
 // default list of algorithms depends on that list.
 func (k *keyword) known(values []string) bool {
 	return k.kind != kAlgo || len(values) == 1 && !strings.ContainsAny(values[0][:1], "+-^") && !strings.ContainsAny(values[0], "*?!")

@@ -269,14 +269,14 @@ func (k *keyword) list(args []string) ([]string, error) {
 	return args, nil
 }
 
-// channelTimeout tells whether s is "session:*=5m" (servconf.c, parse_timeout).
+// channelTimeout reports whether s is "session:*=5m" (servconf.c, parse_timeout).
 func channelTimeout(s string) bool {
 	name, value, _ := strings.Cut(s, "=")
 	_, ok := seconds(value)
 	return ok && name != ""
 }
 
-// userPattern tells whether sshd takes USER@HOST (match.c, match_user without
+// userPattern reports whether sshd takes USER@HOST (match.c, match_user without
 // a user): what looks like an address with a mask must be a network.
 func userPattern(s string) bool {
 	i := strings.LastIndexByte(s, '@')

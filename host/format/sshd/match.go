@@ -17,7 +17,7 @@ type Match struct {
 
 type criterion struct{ attr, arg string }
 
-// All tells whether the block counts for every connection ("Match all").
+// All reports whether the block counts for every connection ("Match all").
 func (m *Match) All() bool { return len(m.criteria) == 1 && m.criteria[0].attr == "all" }
 
 // String is the line: `Match user alice`.
@@ -70,7 +70,7 @@ func parseMatch(p Place, text string) (*Match, error) {
 	return m, nil
 }
 
-// Matches tells whether the block counts for a connection.
+// Matches reports whether the block counts for a connection.
 func (m *Match) Matches(c Conn) bool {
 	for _, cr := range m.criteria {
 		if !cr.matches(c) {
@@ -238,7 +238,7 @@ func port(s string) (int, bool) {
 	return int(n), err == nil && n > 0
 }
 
-// Asks tells whether the block has a criterion ("host").
+// Asks reports whether the block has a criterion ("host").
 func (m *Match) Asks(attr string) bool {
 	return slices.ContainsFunc(m.criteria, func(c criterion) bool { return c.attr == attr })
 }

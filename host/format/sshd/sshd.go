@@ -29,7 +29,7 @@ type Place struct {
 	Line int // 1-based
 }
 
-// Default tells whether no file sets the value.
+// Default reports whether no file sets the value.
 func (p Place) Default() bool { return p.File == "" }
 
 // String is "/etc/ssh/sshd_config:12", or "default of sshd".
@@ -58,7 +58,7 @@ type Directive struct {
 	values []string // as sshd -T prints them
 }
 
-// Global tells whether the line is outside all Match blocks.
+// Global reports whether the line is outside all Match blocks.
 func (d Directive) Global() bool { return len(d.Match) == 0 }
 
 // Conn is one connection, as far as Match blocks ask. What is empty matches
@@ -92,7 +92,7 @@ type Setting struct {
 // Value is the values in one line, as sshd -T prints them after the keyword.
 func (s Setting) Value() string { return strings.Join(s.Values, " ") }
 
-// Is tells whether the value is known and is v. Yes and no are written so.
+// Is reports whether the value is known and is v. Yes and no are written so.
 func (s Setting) Is(v string) bool { return s.Known && strings.EqualFold(s.Value(), v) }
 
 // Config is what the files say.
@@ -115,7 +115,7 @@ type Config struct {
 	VersionErr error
 	// Includes tells that the files hold an Include, so that sshd is 8.2 or later.
 	Includes bool
-	// DropIns tells whether the main file includes the *.conf of DropIns before
+	// DropIns reports whether the main file includes the *.conf of DropIns before
 	// it sets anything: a first file there wins over all others.
 	DropIns bool
 }

@@ -10,15 +10,15 @@ import (
 // Version is a version of OpenSSH. The zero Version is not known.
 type Version struct{ Major, Minor int }
 
-// Known tells whether v is known.
+// Known reports whether v is known.
 func (v Version) Known() bool { return v.Major > 0 }
 
-// AtLeast tells whether v is known and not before major.minor.
+// AtLeast reports whether v is known and not before major.minor.
 func (v Version) AtLeast(major, minor int) bool {
 	return v.Known() && (v.Major > major || v.Major == major && v.Minor >= minor)
 }
 
-// Before tells whether v is known and before major.minor.
+// Before reports whether v is known and before major.minor.
 func (v Version) Before(major, minor int) bool { return v.Known() && !v.AtLeast(major, minor) }
 
 func (v Version) String() string {

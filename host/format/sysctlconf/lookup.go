@@ -43,7 +43,7 @@ func (c *Config) Lookup(key string) Result {
 	return res
 }
 
-// reaches tells whether the write of w sets key: directly, or as a glob that
+// reaches reports whether the write of w sets key: directly, or as a glob that
 // no explicit line overrides.
 func (c *Config) reaches(w Setting, key string) bool {
 	if !w.Glob() {
@@ -52,7 +52,7 @@ func (c *Config) reaches(w Setting, key string) bool {
 	return match(w.Key, key) && !c.exempts(key)
 }
 
-// exempts tells whether globs leave key alone because a line names it. Only
+// exempts reports whether globs leave key alone because a line names it. Only
 // names count after a dash, no patterns: systemd 252 and procps 4.0.2 both.
 // (procps' later sources take patterns, too.)
 func (c *Config) exempts(key string) bool {

@@ -1,6 +1,5 @@
-// Package sysctlconf reads the files that set kernel parameters at boot, in
-// the order in which they really count, and tells which line wins for a key
-// and which lines lose.
+// Package sysctlconf reads the files that set kernel parameters at boot, in the order in which
+// they take effect, and says which line wins for a key and which lines lose.
 //
 // Two programs read sysctl.d, and they differ: systemd-sysctl(8), at boot and
 // from udev for each network interface that appears, and sysctl(8) --system
@@ -32,7 +31,7 @@ const (
 	Procps  Reader = "sysctl --system"
 )
 
-// MainFile is the file of old. systemd-sysctl does not read it by itself since
+// MainFile is the traditional file. systemd-sysctl does not read it by itself since
 // systemd 207: it is in force where something below sysctl.d links to it.
 // Debian 12, Red Hat and SUSE install such a link, Debian 13 does not.
 const MainFile = "/etc/sysctl.conf"
@@ -55,7 +54,7 @@ type Setting struct {
 	Exclude bool `json:"exclude,omitempty"`
 }
 
-// Glob tells whether the key is a pattern.
+// Glob reports whether the key is a pattern.
 func (s *Setting) Glob() bool { return isGlob(s.Key) }
 
 // Config is what one reader takes from the files.
@@ -157,7 +156,7 @@ func (c *Config) list(ctx context.Context, h *host.Host) (files []string, links 
 	return files, links
 }
 
-// same tells whether two names are the same file: /lib is a link to /usr/lib
+// same reports whether two names are the same file: /lib is a link to /usr/lib
 // on most hosts, and then nothing is masked.
 func (c *Config) same(ctx context.Context, h *host.Host, a, b string) bool {
 	to, err := h.Readlink(ctx, "/lib")

@@ -93,12 +93,12 @@ func before(a, b byte) bool {
 	return a < b
 }
 
-// owns tells whether only one line of these types can hold a path
+// owns reports whether only one line of these types can hold a path
 // (takes_ownership); globs, whether its path is a pattern (needs_glob).
 func owns(t byte) bool  { return strings.IndexByte("fFdeDvqQpLcbCwxXrR", t) >= 0 }
 func globs(t byte) bool { return strings.IndexByte("wexXrRmzZtTaAhH", t) >= 0 }
 
-// Acts tells whether the line acts on a path that exists: its own path,
+// Acts reports whether the line acts on a path that exists: its own path,
 // one that its pattern matches, or one below it for the recursive types.
 func (l Line) Acts(name string) bool {
 	if !globs(l.Type) {

@@ -33,7 +33,7 @@ func (s *specifiers) expand(text string) (string, error) {
 			continue
 		}
 		c := text[i+1]
-		// "%" before anything but a letter or digit stands for itself (systemd 236).
+		// "%" before anything but a letter or digit means itself (systemd 236).
 		if c != '%' && !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') {
 			b.WriteByte('%')
 			continue
@@ -114,7 +114,7 @@ func (s *specifiers) value(c byte) (string, error) {
 	return "", fmt.Errorf("unknown specifier %s", spec)
 }
 
-// MachineID tells whether s is a machine ID, machine-id(5): 32 lower case
+// MachineID reports whether s is a machine ID, machine-id(5): 32 lower case
 // hexadecimal digits, not all zero.
 func MachineID(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == "" && strings.Trim(s, "0") != ""

@@ -1,5 +1,5 @@
-// Package tmpfiles reads tmpfiles.d(5): what systemd-tmpfiles creates and
-// adjusts at boot; and tells what it would make of a file that is there.
+// Package tmpfiles reads tmpfiles.d(5): what systemd-tmpfiles creates and adjusts at boot, and
+// what it would do to an existing file.
 package tmpfiles
 
 import (

@@ -51,7 +51,7 @@ type Program struct {
 	Rule    Rule
 }
 
-// answer is how a condition stands.
+// answer is the result of a condition.
 type answer int
 
 const (
@@ -144,7 +144,7 @@ func (x *run) rule(r Rule) (label string) {
 	return label
 }
 
-// asks tells whether a token's answer comes from outside of the device. The
+// asks reports whether a token's answer comes from outside of the device. The
 // builtins' answers are in Device.Env; they succeed for what they are there for.
 func asks(t Token) bool {
 	switch t.Key {

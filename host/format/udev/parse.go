@@ -1,6 +1,5 @@
-// Package udev reads udev's rules (udev(7)) and tells what they do to a device,
-// as far as that can be told without running programs: systemd 252,
-// src/udev/udev-rules.c.
+// Package udev reads udev's rules (udev(7)) and works out what they do to a device, as far as
+// that can be known without running programs: systemd 252, src/udev/udev-rules.c.
 package udev
 
 import (
@@ -19,7 +18,7 @@ type Token struct {
 	Fold      bool // i"…": whatever the case
 }
 
-// Match tells whether the token is a condition.
+// Match reports whether the token is a condition.
 func (t Token) Match() bool { return t.Op == "==" || t.Op == "!=" }
 
 // Rule is one line of a rules file, with those it continues on.

@@ -2,7 +2,7 @@ package udev
 
 import "strings"
 
-// unknown stands for what only a program says (%c, $result).
+// unknown replaces what only a program says (%c, $result).
 const unknown = "\x00"
 
 // long and short are the names of substitutions (udev(7)).

@@ -79,7 +79,7 @@ func TestWeekAndDay(t *testing.T) {
 	}
 }
 
-// Who logs in anew in the same browser leaves no session behind.
+// Logging in again in the same browser leaves no session behind.
 func TestFormerSessionEnds(t *testing.T) {
 	w := newWorld(t, nil)
 	_, _, h := w.login("ann", secret, "/")

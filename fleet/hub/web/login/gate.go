@@ -64,7 +64,7 @@ type Page struct {
 	Status    int
 }
 
-// Gate stands before all pages.
+// Gate guards all pages.
 type Gate struct {
 	cfg     Config
 	dummy   string // what an unknown user's password is compared with
@@ -112,7 +112,7 @@ type Visitor struct {
 	stale *store.Session
 }
 
-// Operator tells whether the visitor may act.
+// Operator reports whether the visitor may act.
 func (v Visitor) Operator() bool { return v.Role == store.Operator }
 
 type key struct{}

@@ -26,7 +26,7 @@ func newLimit(burst int, interval time.Duration) *limit {
 	return &limit{burst: float64(burst), interval: interval, most: 10_000, buckets: map[string]bucket{}}
 }
 
-// take tells whether an attempt may be made now, and else when.
+// take reports whether an attempt may be made now, and else when.
 func (l *limit) take(key string, now time.Time) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,7 +32,7 @@ func (g *Gate) page(w http.ResponseWriter, r *http.Request) {
 }
 
 // password logs in by name and password. An unknown name, a wrong password and
-// a user without one are told alike, in the same time.
+// a user without one get the same answer, in the same time.
 func (g *Gate) password(w http.ResponseWriter, r *http.Request) {
 	name, next := clip(strings.TrimSpace(r.PostForm.Get("name"))), Local(r.PostForm.Get("next"))
 	back := Page{Name: name, Next: next}

@@ -78,7 +78,7 @@ func (o *OIDC) ready(ctx context.Context) (*oidc.Provider, *oauth2.Config, error
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email", "groups"}}, nil
 }
 
-// failureLasts is how long those who come after one that waited in vain are told so at once.
+// failureLasts is how long, after a request timed out, later ones fail at once.
 const failureLasts = 5 * time.Second
 
 // usable refuses a provider that would have secrets sent in the clear.

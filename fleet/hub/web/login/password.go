@@ -48,7 +48,7 @@ func Hash(password string, e Effort) (string, error) {
 
 var errHash = errors.New("not a password hash of this hub: expected $argon2id$v=19$m=…,t=…,p=1$salt$key")
 
-// matches tells whether a password is the one that was hashed.
+// matches reports whether a password is the one that was hashed.
 func matches(password, hash string) (bool, error) {
 	parts := strings.Split(hash, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {

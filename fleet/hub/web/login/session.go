@@ -164,7 +164,7 @@ func Local(next string) string {
 	if open(u.Path) {
 		return "/"
 	}
-	// Written anew, %2f may have become a slash that names another host.
+	// Once decoded, %2f may have become a slash that names another host.
 	if next = u.RequestURI(); strings.HasPrefix(next, "//") {
 		return "/"
 	}
