@@ -157,7 +157,11 @@ func TestFixManyHosts(t *testing.T) {
 	wants(t, f.over(2, "undo", "--host", "one", "--yes"), "with --host name the change")
 	wants(t, f.over(0, "undo", "0001", "--host", "one,two", "--plan"), "+bad")
 	f.says("one", "good")
-	wants(t, f.over(0, "undo", "0001", "--host", "one,two", "--yes"), "Change 0001 is undone; everything is restored.\n")
+	out = f.over(0, "undo", "0001", "--host", "one,two", "--yes")
+	wants(t, out, "Change 0001 is undone; everything is restored.\n")
+	if n := strings.Count(out, "+bad"); n != 2 {
+		t.Errorf("the plan of two hosts is shown %d times:\n%s", n, out)
+	}
 	f.says("one", "bad")
 	f.says("two", "bad")
 	f.fix(0, "--host", "one,two", "--yes", "--batch", "2")

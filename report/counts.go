@@ -25,6 +25,8 @@ type Counts struct {
 		Warning  int `json:"warning"`
 		Notice   int `json:"notice"`
 	} `json:"severities"`
+	// UnknownOK is how many of Unknown do not affect the exit status: check --unknown-ok.
+	UnknownOK int `json:"-"`
 }
 
 // Add counts what one trap's check said.
@@ -41,6 +43,9 @@ func (c *Counts) Add(r trap.Result) {
 			c.addFound(o)
 		default: // whatever a newer fettle may say, it is not clear
 			c.Unknown++
+			if r.UnknownOK {
+				c.UnknownOK++
+			}
 		}
 	}
 }
@@ -97,12 +102,12 @@ func (c *Counts) AtLeast(s trap.Severity) int {
 }
 
 // Exit is the exit status of a check: 1 when something was found at or above
-// failOn; else 4 when something could not be looked at; else 0.
+// failOn; else 4 when something could not be looked at that should be; else 0.
 func (c *Counts) Exit(failOn trap.Severity) int {
 	switch {
 	case c.AtLeast(failOn) > 0:
 		return 1
-	case c.Unknown > 0:
+	case c.Unknown > c.UnknownOK:
 		return 4
 	}
 	return 0
@@ -118,7 +123,7 @@ func (c *Counts) ExitNagios(failOn trap.Severity) int {
 		return 2
 	case c.AtLeast(failOn) > 0:
 		return 1
-	case c.Unknown > 0:
+	case c.Unknown > c.UnknownOK:
 		return 3
 	}
 	return 0

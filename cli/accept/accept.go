@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"fettle/cli/app"
 	"fettle/engine/trap"
 	"fettle/internal/jsondoc"
-	"fettle/internal/lazy"
 	"fettle/internal/ui"
 	"fettle/report/accept"
 )
@@ -92,7 +90,7 @@ func add(ctx context.Context, a *app.App, o acceptOptions, args []string) error 
 	case strings.TrimSpace(o.reason) == "":
 		return app.Usagef("accepting a finding needs --reason TEXT")
 	}
-	until, err := lastDay(o.until, time.Now())
+	until, err := app.LastDay(o.until, time.Now())
 	if err != nil {
 		return err
 	}
@@ -181,26 +179,6 @@ func acceptable(ctx context.Context, a *app.App, t *trap.Trap, on []string) ([]t
 		msg += "; some could not be inspected: " + strings.Join(unknown, "; ")
 	}
 	return nil, app.Usagef("%s", msg)
-}
-
-var days = lazy.Regexp(`^([0-9]{1,5})d$`)
-
-// lastDay reads --until: a date, or a number of days from today.
-func lastDay(s string, now time.Time) (string, error) {
-	if s == "" {
-		return "", nil
-	}
-	if m := days().FindStringSubmatch(s); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		return now.AddDate(0, 0, n).Format(time.DateOnly), nil
-	}
-	if _, err := time.Parse(time.DateOnly, s); err != nil {
-		return "", app.Usagef("--until %s: expected a date such as 2027-01-31, or a number of days such as 90d", s)
-	}
-	if s < now.Format(time.DateOnly) {
-		return "", app.Usagef("--until %s: that day has passed", s)
-	}
-	return s, nil
 }
 
 func acceptList(a *app.App, o acceptOptions) error {

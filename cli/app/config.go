@@ -29,9 +29,10 @@ func (a *App) Config(file string) (*config.Config, error) {
 	if err != nil {
 		return nil, Usagef("%w", err)
 	}
-	for at, ids := range map[string][]string{"$.check.only": c.Check.Only, "$.check.skip": c.Check.Skip} {
+	for at, ids := range map[string][]string{"$.check.only": c.Check.Only, "$.check.skip": c.Check.Skip,
+		"$.check.unknown_ok": c.Check.UnknownOK} {
 		for i, id := range ids {
-			if a.Trap(id) == nil {
+			if a.Trap(id) == nil && (id != config.AllTraps || at != "$.check.unknown_ok") {
 				return nil, Usagef("%w", c.At(fmt.Sprintf("%s[%d]", at, i), "%s", a.noSuchTrap(id)))
 			}
 		}

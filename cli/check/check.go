@@ -47,7 +47,9 @@ Exit status:
   4  nothing found, but something could not be inspected
 
 With --format nagios it is that of monitoring plugins: 0 OK, 1 WARNING, 2
-CRITICAL, 3 UNKNOWN; a lone notice is OK.`,
+CRITICAL, 3 UNKNOWN; a lone notice is OK. What can never be inspected on a host
+does not keep it UNKNOWN for good: --unknown-ok TRAP, or check.unknown_ok in the
+configuration.`,
 		Example: `  fettle check
   fettle check bridge-mtu
   sudo fettle check --new -q        # from cron: prints what changed
@@ -69,6 +71,8 @@ CRITICAL, 3 UNKNOWN; a lone notice is OK.`,
 	f.BoolVar(&o.network, "network", false, "run checks that talk to other hosts too")
 	f.StringSliceVar(&o.skip, "skip", nil, "leave out these `TRAPS` (comma-separated; may be repeated)")
 	c.RegisterFlagCompletionFunc("skip", a.CompleteTraps)
+	f.StringSliceVar(&o.out.unknownOK, "unknown-ok", nil, "exit 0 although these `TRAPS` (or all) could not be inspected")
+	c.RegisterFlagCompletionFunc("unknown-ok", a.CompleteTraps)
 	f.DurationVar(&o.limit, "limit", 0, "stop every check after this `TIME` (default: each trap's own)")
 	app.WordFlag(
 		c,
@@ -89,6 +93,11 @@ func check(ctx context.Context, a *app.App, o checkOptions, ids []string) error 
 	for name, d := range map[string]time.Duration{"sample": o.sample, "limit": o.limit} {
 		if d < 0 {
 			return app.Usagef("--%s %s: must not be negative", name, d)
+		}
+	}
+	for _, id := range o.out.unknownOK {
+		if _, err := a.Find([]string{id}); err != nil && id != config.AllTraps {
+			return err
 		}
 	}
 	if o.out.notify && (o.Root != "" || o.From != "" || o.fleet.Asked()) {

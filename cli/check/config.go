@@ -33,6 +33,7 @@ func (o *checkOptions) configure(a *app.App, flags *cobra.Command) error {
 	if o.out.accepted == "" {
 		o.out.accepted = o.conf.Accepted
 	}
+	o.out.unknownOK = append(o.out.unknownOK, o.conf.Check.UnknownOK...)
 	o.out.conf = o.conf
 	return nil
 }

@@ -68,6 +68,7 @@ func checkFleet(ctx context.Context, a *app.App, o checkOptions, failOn trap.Sev
 		}
 		if e.Line.Result != nil {
 			below(e.Line.Result.Outcomes, least)
+			out.opt.tolerate(e.Line.Result)
 			out.counts.Add(*e.Line.Result)
 		}
 		if e.Err != nil {

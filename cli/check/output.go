@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,8 @@ type outputOptions struct {
 	notify   bool   // --notify
 	conf     *config.Config
 	detail   bool // traps were named: show the evidence
+
+	unknownOK []string // traps whose unknown outcomes do not affect the exit status
 }
 
 func (o *outputOptions) flags(c *cobra.Command) {
@@ -174,6 +177,7 @@ func (out *output) Result(r trap.Result) error {
 		out.seen.Mark(&r)
 	}
 	below(r.Outcomes, out.least)
+	out.opt.tolerate(&r)
 	out.counts.Add(r)
 	return written(out.w.Result(r))
 }
@@ -184,6 +188,11 @@ func below(outcomes []trap.Outcome, least trap.Severity) {
 		o := &outcomes[i]
 		o.Below = o.Status == trap.Found && o.Severity < least
 	}
+}
+
+// tolerate marks a result whose unknown outcomes do not affect the exit status.
+func (o *outputOptions) tolerate(r *trap.Result) {
+	r.UnknownOK = slices.Contains(o.unknownOK, r.Trap) || slices.Contains(o.unknownOK, config.AllTraps)
 }
 
 func written(err error) error {

@@ -11,9 +11,9 @@ import (
 	"fettle/internal/units"
 )
 
-// elsewhere runs a verb on other hosts, shows what each says, and returns the
-// most severe status.
-func elsewhere(ctx context.Context, a *app.App, on *ssh.Fleet, hosts []string, args []string) error {
+// elsewhere runs a verb on other hosts, shows what each says, and returns that and the
+// most severe status. What was shown of a host already is not shown again.
+func elsewhere(ctx context.Context, a *app.App, on *ssh.Fleet, hosts, args []string, shown map[string]string) (map[string]string, error) {
 	said := map[string]*bounded{}
 	fates := map[string]*fate{}
 	for _, h := range hosts {
@@ -29,15 +29,17 @@ func elsewhere(ctx context.Context, a *app.App, on *ssh.Fleet, hosts []string, a
 		said[h].b = append(said[h].b, errs...)
 	})
 	var all []*fate
+	texts := map[string]string{}
 	for _, h := range hosts {
 		it, text := fates[h], string(said[h].b)
 		if it.err != nil {
 			text = "NO REPORT " + reasonOf(it) + "\n"
 		}
-		all = append(all, it)
+		all, texts[h] = append(all, it), text
+		text = strings.TrimPrefix(text, shown[h])
 		fmt.Fprintf(a.Stdout, "%s%s\n", ui.Wrap(ui.Visible(h), ui.Width(a.Stdout), "== ", "   "), visibleLines(text))
 	}
-	return worst(all)
+	return texts, worst(all)
 }
 
 // undoElsewhere shows what a change's undo would put back on hosts, asks once, and
@@ -58,7 +60,7 @@ func undoElsewhere(ctx context.Context, a *app.App, id string, o undoOptions) er
 	if o.force {
 		more = append(more, "--force")
 	}
-	err = elsewhere(ctx, a, f, hosts, append([]string{"undo", id, "--plan"}, more...))
+	plans, err := elsewhere(ctx, a, f, hosts, append([]string{"undo", id, "--plan"}, more...), nil)
 	if err != nil || o.plan {
 		return err // of one host that cannot: nothing was begun
 	}
@@ -68,7 +70,8 @@ func undoElsewhere(ctx context.Context, a *app.App, id string, o undoOptions) er
 			return err
 		}
 	}
-	return elsewhere(ctx, a, f.Limited(applyLimit), hosts, append([]string{"undo", id, "--yes"}, more...))
+	_, err = elsewhere(ctx, a, f.Limited(applyLimit), hosts, append([]string{"undo", id, "--yes"}, more...), plans)
+	return err
 }
 
 // changesElsewhere lists the changes of other hosts.
@@ -78,5 +81,6 @@ func changesElsewhere(ctx context.Context, a *app.App, id string, flags *app.Hos
 		return err
 	}
 	defer f.Close()
-	return elsewhere(ctx, a, f, hosts, strings.Fields("changes "+id))
+	_, err = elsewhere(ctx, a, f, hosts, strings.Fields("changes "+id), nil)
+	return err
 }

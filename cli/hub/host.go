@@ -2,12 +2,10 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -118,10 +116,10 @@ changes, unless --name gives it one; --own-name takes that back.`,
 		Example: `  fettle-hub host set web1 web2 --group web --label env=prod
   fettle-hub host set h4kq2 --name web1.ams
   fettle-hub host set web1 --own-name --remove-label env`,
-		RunE: p.withDB(func(cmd *cobra.Command, args []string, db *store.DB) error {
+		RunE: p.withAPI("host set", func(ctx context.Context, args []string, a *api.API) error {
 			var agents []string
 			for _, arg := range args {
-				h, err := find(cmd.Context(), db, arg)
+				h, err := find(ctx, a.DB, arg)
 				if err != nil {
 					return err
 				}
@@ -131,15 +129,7 @@ changes, unless --name gives it one; --own-name takes that back.`,
 				agents = append(agents, h.Agent)
 			}
 			q.Hosts, q.Label, q.Remove = strings.Join(agents, ","), strings.Join(labels, ","), strings.Join(remove, ",")
-			a, err := api.New(api.Config{DB: db, Now: time.Now})
-			if err != nil {
-				return err
-			}
-			_, err = a.SetHosts(api.As(cmd.Context(), commandLine("host set")), q)
-			var wrong *api.BadRequest
-			if errors.As(err, &wrong) {
-				return app.Usagef("%w", err)
-			}
+			_, err := a.SetHosts(ctx, q)
 			if err == nil && len(agents) > 1 {
 				fmt.Fprintln(p.Stdout, len(agents), "hosts were set")
 			}

@@ -201,6 +201,8 @@ type Result struct {
 	// Resolved is set by check --new: findings that an earlier run showed and
 	// that are no longer there.
 	Resolved []Resolved `json:"resolved,omitempty"`
+	// UnknownOK is set by check --unknown-ok: unknown outcomes do not affect the exit status.
+	UnknownOK bool `json:"-"`
 }
 
 // Regrade gives the findings the severity that the admin decided on.

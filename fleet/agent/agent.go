@@ -161,6 +161,10 @@ func (a *Agent) loop(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case ack := <-a.acks:
+			if ack.Retired {
+				a.Log("retired: this host was removed from the hub, and its agent ends; to have it back: fettle-agent join")
+				return nil
+			}
 			a.answered(ack)
 			if ack.Whole && a.last != nil && a.mayTell() {
 				a.tell(a.last, 0, "whole", "")

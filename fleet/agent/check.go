@@ -25,17 +25,23 @@ const (
 	niceness    = 10
 )
 
-// check runs fettle check, and returns what it says.
-func check(ctx context.Context, fettle string, args []string) (*message.State, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkLimit)
-	defer cancel()
-	began := time.Now()
-	c := exec.CommandContext(ctx, fettle, append([]string{"check", "--format", "json"}, args...)...)
+// child is a program that ends when ctx does, with all that it started.
+func child(ctx context.Context, program string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, program, args...)
 	c.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "HOME=/root"}
 	c.Dir = "/"
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = 5 * time.Second
+	return c
+}
+
+// check runs fettle check, and returns what it says.
+func check(ctx context.Context, fettle string, args []string) (*message.State, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	began := time.Now()
+	c := child(ctx, fettle, append([]string{"check", "--format", "json"}, args...)...)
 	said := &head{}
 	c.Stderr = said
 	out, err := c.StdoutPipe()
@@ -74,10 +80,7 @@ func fixes(ctx context.Context, fettle, dir string) []message.Fix {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, fettle, "changes", "--format", "json")
-	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "HOME=/root"}
-	c.Dir = "/"
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	c := child(ctx, fettle, "changes", "--format", "json")
 	out, err := c.StdoutPipe()
 	if err != nil || c.Start() != nil {
 		return nil

@@ -1,12 +1,16 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"fettle/fleet/hub/message"
+	"fettle/internal/means"
 )
 
 // TestFixes: what fettle says it changed is reported, within bounds, and nothing where it
@@ -42,5 +46,45 @@ func TestFixes(t *testing.T) {
 	}
 	if l := message.FitFixes(many); len(l) != message.FixesKept || l[len(l)-1].ID != many[len(many)-1].ID {
 		t.Errorf("%d, the last %+v", len(l), l[len(l)-1])
+	}
+}
+
+// TestStopped: an agent that is stopped while it asks for the changes ends that program, and
+// what it started.
+func TestStopped(t *testing.T) {
+	dir := t.TempDir()
+	program, pids := filepath.Join(dir, "fettle"), filepath.Join(dir, "pids")
+	text := "#!/bin/sh\nsleep 300 &\necho $! $$ > " + pids + ".new; mv " + pids + ".new " + pids + "\nwait\n"
+	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { fixes(ctx, program, dir); close(ended) }()
+	until := func(what string, is func() bool) {
+		t.Helper()
+		for end := time.Now().Add(means.Patience); !is(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("never: " + what)
+			}
+		}
+	}
+	var started []string
+	until("it runs", func() bool {
+		b, err := os.ReadFile(pids)
+		started = strings.Fields(string(b))
+		return err == nil
+	})
+	stop()
+	select {
+	case <-ended:
+	case <-time.After(means.Patience):
+		t.Error("the agent waits for it")
+	}
+	for _, pid := range started {
+		until("process "+pid+" ends", func() bool {
+			b, err := os.ReadFile("/proc/" + pid + "/stat")
+			return err != nil || strings.Contains(string(b), ") Z ")
+		})
 	}
 }

@@ -1,7 +1,6 @@
 package hub_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,7 +65,7 @@ func full(t *testing.T, disk string) {
 			from := h.checks()
 			w.until(h.agent+" tells", func() bool { return w.newest(db, h) > from })
 		}
-		w.fill(disk)
+		means.Fill(t, filepath.Join(disk, "filler"))
 		before := len(w.log())
 		at := map[*host]int{}
 		for _, h := range hosts {
@@ -101,22 +100,5 @@ func full(t *testing.T, disk string) {
 	}
 	if !strings.Contains(w.log(), "agents' messages are kept again") {
 		t.Errorf("the hub does not say that there is room again:\n%s", w.log())
-	}
-}
-
-// fill takes all room.
-func (w *world) fill(disk string) {
-	w.Helper()
-	f, err := os.Create(filepath.Join(disk, "filler"))
-	if err != nil {
-		w.Fatal(err)
-	}
-	defer f.Close()
-	for b := make([]byte, 1<<16); len(b) > 0; {
-		if _, err := f.Write(b); errors.Is(err, syscall.ENOSPC) {
-			b = b[:len(b)/2]
-		} else if err != nil {
-			w.Fatal(err)
-		}
 	}
 }

@@ -74,6 +74,11 @@ type Hub struct {
 	trouble saying
 	queue   atomic.Pointer[jetstream.Consumer]
 	stuck   atomic.Pointer[string] // why the stream takes nothing
+
+	dismissed struct {
+		sync.Mutex
+		keys map[string]bool
+	}
 }
 
 // OpenDir makes the state folder, for its owner alone.
@@ -351,6 +356,9 @@ func (h *Hub) ban(ctx context.Context) {
 	if err := Remember(ctx, h.Dir, h.DB); err != nil && ctx.Err() == nil {
 		h.Log("keeping the list of revoked keys: " + err.Error())
 	}
+	if err := h.dismiss(ctx); err != nil && ctx.Err() == nil {
+		h.Log("telling agents that their hosts were retired: " + err.Error())
+	}
 	if h.server == nil {
 		return
 	}
@@ -362,6 +370,38 @@ func (h *Hub) ban(ctx context.Context) {
 	if err := h.server.Ban(revoked...); err != nil {
 		h.Log(err.Error())
 	}
+}
+
+// dismiss tells agents whose hosts were retired that they are done, once, before they are
+// shut out. One that is not connected hears nothing but a refusal when it is.
+func (h *Hub) dismiss(ctx context.Context) error {
+	revoked, err := h.DB.RevokedKeys(ctx)
+	if err != nil {
+		return err
+	}
+	h.dismissed.Lock()
+	defer h.dismissed.Unlock()
+	if h.dismissed.keys == nil {
+		h.dismissed.keys = map[string]bool{}
+	}
+	told := false
+	for _, k := range revoked {
+		if !k.Retired || h.dismissed.keys[k.Key] || !message.IsID(k.Agent) {
+			continue
+		}
+		h.dismissed.keys[k.Key], told = true, true
+		b, err := (&message.Ack{Instance: k.Agent, Retired: true}).Pack()
+		if err == nil {
+			err = h.Conn.Publish(message.To(k.Agent, "ack"), b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !told {
+		return nil
+	}
+	return h.Conn.FlushTimeout(10 * time.Second)
 }
 
 // revive mends the stream where it takes no messages.

@@ -179,6 +179,15 @@ type host struct {
 	wait   time.Duration // for the hub's answer
 	stop   context.CancelFunc
 	done   chan error
+	mu     sync.Mutex
+	log    []string
+}
+
+// said tells whether the agent logged what begins with text.
+func (h *host) said(text string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.log, func(s string) bool { return strings.HasPrefix(s, text) })
 }
 
 // join makes a host that joined.
@@ -231,7 +240,9 @@ func (h *host) run(every time.Duration) {
 	go func() {
 		h.done <- agent.Run(ctx, agent.Config{Dir: h.dir, Fettle: fettle, Every: every, Beat: h.beat, Answer: h.wait, MaxKept: 1 << 20,
 			Now: h.now, Log: func(s string) {
-				if strings.Contains(s, "lost") {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				if h.log = append(h.log, s); strings.Contains(s, "lost") {
 					h.w.Error(s)
 				}
 			}})

@@ -11,6 +11,7 @@ import (
 
 	"fettle/fleet/hub"
 	"fettle/fleet/hub/store"
+	"fettle/internal/means"
 )
 
 // TestRetiredStaysOut: a hub that was restored admits nobody who was shut out after the
@@ -94,4 +95,36 @@ func TestAllJoinAgain(t *testing.T) {
 	again.run(300 * time.Millisecond)
 	now := again.checks()
 	w.until("it is heard with its new key", func() bool { return w.latest(db, again) > now })
+}
+
+// TestRetiredEnds: the agent of a host that is retired says so and ends, with success, so that
+// systemd does not start it again; the others go on.
+func TestRetiredEnds(t *testing.T) {
+	means.Short(t, "takes half a minute")
+	w := newWorld(t)
+	w.start()
+	known, db := w.open()
+	invite := w.invited(known, db, hub.Inviting{Uses: 2})
+	stays, gone := w.join("web1", invite), w.join("web2", invite)
+	for _, h := range []*host{stays, gone} {
+		h.run(300 * time.Millisecond)
+		w.until("the hub has checks", func() bool { return w.latest(db, h) >= 2 })
+	}
+	row, err := db.HostByAgent(t.Context(), gone.agent)
+	if err == nil {
+		err = db.Retire(t.Context(), row.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-gone.done:
+		if gone.done = nil; err != nil || !gone.said("retired: ") {
+			t.Errorf("it ends with %v, and said %q", err, gone.log)
+		}
+	case <-time.After(means.Patience):
+		t.Error("it goes on")
+	}
+	now := stays.checks()
+	w.until("the other one is heard", func() bool { return w.latest(db, stays) > now })
 }

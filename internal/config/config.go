@@ -42,7 +42,12 @@ type Check struct {
 	Skip    []string `yaml:"skip"`
 	Network bool     `yaml:"network"`
 	Sample  string   `yaml:"sample"` // a time; empty: no sampling
+	// UnknownOK are the traps, or AllTraps, whose unknown outcomes do not affect the exit status.
+	UnknownOK []string `yaml:"unknown_ok"`
 }
+
+// AllTraps in check.unknown_ok are all of them.
+const AllTraps = "all"
 
 // Packs is what rules of packs may do beyond finding.
 type Packs struct {

@@ -15,6 +15,7 @@ const whole = `# all of it
 check:
   only: [bridge-mtu, boot-full]
   skip: [ksm-scan-rate]
+  unknown_ok: [all]
   network: true
   sample: 10s
 severities:
@@ -41,7 +42,7 @@ func TestWhole(t *testing.T) {
 	}
 	c.tree, c.name = nil, ""
 	want := &Config{
-		Check:      Check{[]string{"bridge-mtu", "boot-full"}, []string{"ksm-scan-rate"}, true, "10s"},
+		Check:      Check{[]string{"bridge-mtu", "boot-full"}, []string{"ksm-scan-rate"}, true, "10s", []string{AllTraps}},
 		Severities: map[string]string{"bridge-mtu": "critical"},
 		Accepted:   "/srv/accepted.yaml",
 		History:    History{30},

@@ -34,11 +34,12 @@ type API struct {
 	Config
 	traps map[string]*trap.Trap
 	find  *why.Index
+	menus menus
 }
 
 // New makes an API.
 func New(cfg Config) (*API, error) {
-	a := &API{Config: cfg, traps: map[string]*trap.Trap{}}
+	a := &API{Config: cfg, traps: map[string]*trap.Trap{}, menus: menus{list: map[store.Rights]menu{}}}
 	for _, t := range cfg.Traps {
 		a.traps[t.ID()] = t
 	}

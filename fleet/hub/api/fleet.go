@@ -89,20 +89,6 @@ func (a *API) Groups(ctx context.Context, _ Nothing) ([]store.Group, error) {
 	return a.DB.Groups(ctx, sight(ctx))
 }
 
-// labelsShown is how many labels are listed.
-const labelsShown = 1000
-
-// Labels are the labels of hosts.
-func (a *API) Labels(ctx context.Context, _ Nothing) (l Labels, err error) {
-	l.Labels, err = a.DB.Labels(ctx, sight(ctx), labelsShown)
-	return l, err
-}
-
-// Labels are labels of hosts, by name and value.
-type Labels struct {
-	Labels []store.LabelCount `json:"labels"`
-}
-
 func sumsOf(groups []store.Group) (all store.Sums) {
 	for _, g := range groups {
 		all.Add(g.Sums)

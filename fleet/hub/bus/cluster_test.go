@@ -84,6 +84,23 @@ func TestConnectTo(t *testing.T) {
 	}
 }
 
+// TestLittleSpace: servers whose max_file is less than the stream reserves are named with
+// what to change.
+func TestLittleSpace(t *testing.T) {
+	s, _ := serving(t)
+	nc, err := s.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	_, err = OpenStream(t.Context(), nc, 4<<30, 1)
+	for _, want := range []string{"insufficient storage", "4 GiB", "max_file", "--nats-store"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, without %q", err, want)
+		}
+	}
+}
+
 // The doorkeeper ends a connection with an invitation as soon as it is made, where its address is
 // shut out; others from there stay.
 func TestDoorkeeper(t *testing.T) {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fettle/fleet/hub/message"
+	"fettle/internal/units"
 )
 
 // Stream is the name of the stream of agents' messages, Consumer that of the
@@ -39,6 +41,10 @@ func OpenStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int
 		MaxMsgSize: message.MaxPacked + 4<<10,
 		Replicas:   replicas, Duplicates: 100 * time.Millisecond, DenyDelete: true,
 	})
+	if noSpace(err) {
+		return nil, fmt.Errorf("the stream %s: %w: it reserves %s on each server that stores it; raise max_file there "+
+			"(jetstream: {max_file: …}), or reserve less with --nats-store", Stream, err, units.Size(maxBytes))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the stream %s: %w", Stream, err)
 	}
@@ -50,6 +56,16 @@ func OpenStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int
 		return nil, fmt.Errorf("the consumer %s: %w", Consumer, err)
 	}
 	return c, nil
+}
+
+// noSpace tells whether the servers have less for streams than was asked for
+// (nats-server 2.10, server/errors.json; of a cluster, jetstream_cluster.go, selectPeerError).
+func noSpace(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	return api.ErrorCode == 10047 || api.ErrorCode == 10023 || strings.Contains(api.Description, "insufficient storage")
 }
 
 // RenewStream creates the stream again, without what was in it.

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"database/sql"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,7 +53,7 @@ func TestFullDiskRefusesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	filler := filepath.Join(dir, "filler")
-	fill(t, filler)
+	means.Fill(t, filler)
 	said := make(chan string, 100)
 	in := &intake{Config: Config{DB: db, Holder: "h", Log: func(s string) { said <- s }}, limits: newLimits()}
 	if !in.takes(t.Context()) {
@@ -81,22 +80,5 @@ func TestFullDiskRefusesNothing(t *testing.T) {
 	r := <-got
 	if len(r) != 2 || r[0] != (store.Result{Verdict: store.Taken, Seq: 1}) || r[1] != (store.Result{Verdict: store.Again, Seq: 1}) {
 		t.Errorf("with room again: %+v", r)
-	}
-}
-
-// fill takes all room.
-func fill(t *testing.T, name string) {
-	t.Helper()
-	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for b := make([]byte, 1<<16); len(b) > 0; {
-		if _, err := f.Write(b); errors.Is(err, syscall.ENOSPC) {
-			b = b[:len(b)/2]
-		} else if err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -163,6 +163,7 @@ type Ack struct {
 	Again    bool   `json:"again,omitempty"`   // messages after Seq did not come: send them again
 	Whole    bool   `json:"whole,omitempty"`   // the hub lacks what the last change builds upon
 	Refused  string `json:"refused,omitempty"` // why the message Seq itself was not taken
+	Retired  bool   `json:"retired,omitempty"` // the host was removed: its agent is done
 	// Accepts is what operators accept on this host, where the agent has another list.
 	Accepts *onhub.List `json:"accepts,omitempty"`
 }

@@ -38,18 +38,26 @@ func (n *Notifier) differs(ctx context.Context, c *Channel) (*difference, error)
 	d, was := &difference{}, map[[3]string]int{}
 	for _, t := range told {
 		was[[3]string{t.Agent, t.Trap, t.Subject}] = t.Rank
+		mine, expected, err := n.about(now, c, &t.Tidings)
+		if err != nil {
+			return nil, err
+		}
 		switch {
-		case t.Hidden, !c.matches(t.Group, t.Host, t.Trap), t.Now > 0 && t.Now < c.least:
+		case t.Hidden, !mine, t.Now > 0 && t.Now < c.least:
 			d.dropped = append(d.dropped, t)
-		case n.maintained(now, &t.Tidings) || t.Now > 0 || t.Blind:
+		case expected || t.Now > 0 || t.Blind:
 			d.kept = append(d.kept, t)
 		default:
 			d.resolved = append(d.resolved, t)
 		}
 	}
 	for _, t := range untold {
+		mine, expected, err := n.about(now, c, &t)
+		if err != nil {
+			return nil, err
+		}
 		switch rank := was[[3]string{t.Agent, t.Trap, t.Subject}]; {
-		case !c.matches(t.Group, t.Host, t.Trap) || n.maintained(now, &t):
+		case !mine || expected:
 		case t.Rank < rank:
 			d.milder = append(d.milder, t)
 		default:
@@ -59,8 +67,20 @@ func (n *Notifier) differs(ctx context.Context, c *Channel) (*difference, error)
 	return d, nil
 }
 
-func (n *Notifier) maintained(now time.Time, t *store.Tidings) bool {
-	return slices.ContainsFunc(n.Settings.Maintenance, func(w Window) bool { return w.open(now) && w.matches(t.Group, t.Host, t.Trap) })
+// about tells whether a channel is to be told, and whether changes there are expected now.
+func (n *Notifier) about(now time.Time, c *Channel, t *store.Tidings) (mine, expected bool, err error) {
+	if mine, err = c.matches(t); err != nil {
+		return false, false, err
+	}
+	for i := range n.Settings.Maintenance {
+		if w := &n.Settings.Maintenance[i]; w.open(now) {
+			in, err := w.matches(t)
+			if expected = expected || in; err != nil {
+				return false, false, err
+			}
+		}
+	}
+	return mine, expected, nil
 }
 
 // changes tells a channel for people what is new and what is resolved.
@@ -87,7 +107,7 @@ func (n *Notifier) changes(ctx context.Context, c *Channel, st store.ChannelStat
 	case now.Sub(st.Waiting) < c.gather && !now.Before(st.Waiting): // else the clock was set back
 		return nil
 	}
-	groups, err := n.DB.Groups(ctx, store.Everything)
+	groups, err := n.DB.Groups(ctx, c.scope())
 	if err != nil {
 		return err
 	}
@@ -118,6 +138,9 @@ func change(t *store.Tidings) notify.Change {
 	return notify.Change{Host: t.Host, Trap: t.Trap, Subject: t.Subject, Severity: trap.Severity(t.Rank), Summary: t.Summary, Since: t.Since,
 		Restarted: t.Restarted}
 }
+
+// scope is the hosts of the channel's labels.
+func (c *Channel) scope() store.Scope { return store.Scope{All: true, Labels: c.labels} }
 
 // counts are the findings of the channel's groups.
 func (c *Channel) counts(groups []store.Group) (out report.Counts) {

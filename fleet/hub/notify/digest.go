@@ -71,7 +71,7 @@ func (n *Notifier) digest(ctx context.Context, c *Channel, st store.ChannelState
 
 func (n *Notifier) gathered(ctx context.Context, c *Channel, since time.Time) (*digest, error) {
 	d := &digest{Hub: ui.Visible(n.Hub), URL: n.URL, Period: "since " + since.In(time.Local).Format("Mon 2 January 15:04")}
-	groups, err := n.DB.Groups(ctx, store.Everything)
+	groups, err := n.DB.Groups(ctx, c.scope())
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (n *Notifier) ofGroup(
 	sums map[string]*row,
 	order *[]string,
 ) error {
-	in := store.Scope{Groups: []string{group}}
+	in := store.Scope{Groups: []string{group}, Labels: c.labels}
 	traps, err := n.DB.TrapSums(ctx, in)
 	if err != nil {
 		return err

@@ -257,6 +257,42 @@ func TestRoutes(t *testing.T) {
 	want(t, "both", f.after(0), "hub: 1 new (1 critical) on 1 host\nhub: 2 new (1 critical, 1 warning) on 2 hosts")
 }
 
+// TestLabels: labels of hosts choose a channel, a window and what a digest counts; a host
+// that loses its label is no longer of the channel.
+func TestLabels(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		f := newFleet(t, db, `channels:
+- {mail: prod@example.org, labels: [env=prod, rack]}
+- {mail: test@example.org, labels: env=test}
+- {mail: boss@example.org, labels: env=prod, digest: daily, at: "07:00"}
+maintenance:
+- {labels: env=test, from: "11:00", to: "12:30"}
+`)
+		for name, labels := range map[string]map[string]string{"web1": {"env": "prod", "rack": "a"}, "web2": {"env": "prod"},
+			"web3": {"env": "test", "rack": "b"}} {
+			f.reports(name, "web", "")
+			f.label(name, store.Placing{Labels: labels})
+			f.reports(name, "web", "", found("a", trap.Critical))
+		}
+		want(t, "one host has both", f.after(0), "hub: 1 new (1 critical) on 1 host")
+		want(t, "maintenance ends", f.after(35*time.Minute), "hub: 1 new (1 critical) on 1 host")
+		f.label("web1", store.Placing{Remove: []string{"rack"}})
+		f.reports("web1", "web", "")
+		want(t, "it has lost its label", f.after(0), "")
+		f.now = noon.Add(19 * time.Hour)
+		f.n.Silent = 0
+		f.round()
+		want(t, "the digest", f.taken(), "hub: 2 hosts, 1 critical, 0 warning, 0 notice; 2 new, 1 resolved")
+	})
+}
+
+func (f *fleet) label(name string, p store.Placing) {
+	f.t.Helper()
+	if err := f.db.Place(f.t.Context(), []string{name}, p, store.Audit{At: f.now, Who: "me", What: "set host"}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 // TestQuiet: at night the gravest alone, in the morning what is still so.
 func TestQuiet(t *testing.T) {
 	f := newFleet(t, storetest.SQLite(t), mail+"  quiet: {from: \"22:00\", to: \"07:00\", except: critical}\n")
@@ -345,6 +381,8 @@ func TestBadSettings(t *testing.T) {
 		{"channels:\n- {mail: a@b}\n- {mail: a@b}", "the same as one before"},
 		{"channels:\n- {mail: a@b, colour: red}", "colour"},
 		{"channels:\n- {mail: a@b, groups: \"[\"}", "not a pattern"},
+		{"channels:\n- {mail: a@b, labels: [env prod]}", "label name"},
+		{"channels:\n- {mail: a@b, labels: \"=prod\"}", "expected NAME=VALUE"},
 		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-01 10:00\"}", "after from"},
 	} {
 		file := filepath.Join(t.TempDir(), "notify.yaml")

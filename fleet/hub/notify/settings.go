@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"fettle/engine/trap"
+	"fettle/fleet/hub/store"
 	"fettle/internal/config"
 	"fettle/internal/yamlfile"
 )
@@ -49,10 +50,17 @@ type Match struct {
 	Groups config.Words `yaml:"groups"`
 	Hosts  config.Words `yaml:"hosts"`
 	Traps  config.Words `yaml:"traps"`
+	// Labels are no patterns: NAME=VALUE, or NAME for any value; a host must have all of them.
+	Labels config.Words `yaml:"labels"`
+
+	labels []store.Label
 }
 
-func (m *Match) matches(group, host, trap string) bool {
-	return among(m.Groups, group) && among(m.Hosts, host) && among(m.Traps, trap)
+func (m *Match) matches(t *store.Tidings) (bool, error) {
+	if !among(m.Groups, t.Group) || !among(m.Hosts, t.Host) || !among(m.Traps, t.Trap) {
+		return false, nil
+	}
+	return t.Labelled(m.labels)
 }
 
 func among(patterns []string, s string) bool {
@@ -62,10 +70,18 @@ func among(patterns []string, s string) bool {
 	})
 }
 
-func (m *Match) valid() error {
+func (m *Match) valid() (err error) {
 	for _, p := range slices.Concat(m.Groups, m.Hosts, m.Traps) {
 		if _, err := path.Match(p, ""); err != nil {
 			return fmt.Errorf("%q: not a pattern", p)
+		}
+	}
+	if m.labels, err = store.ParseLabels(strings.Join(m.Labels, ",")); err != nil {
+		return err
+	}
+	for _, l := range m.labels {
+		if err := store.CheckLabel(l.Name, l.Value); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -152,7 +168,10 @@ func (c *Channel) valid() (err error) {
 // key names a channel in the database, for as long as it means the same. URLs of
 // webhooks are secret.
 func (c *Channel) key() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{c.Name(), c.Digest, strings.Join(c.Groups, ","), strings.Join(c.Hosts, ","),
-		strings.Join(c.Traps, ",")}, "\x00")))
+	parts := []string{c.Name(), c.Digest, strings.Join(c.Groups, ","), strings.Join(c.Hosts, ","), strings.Join(c.Traps, ",")}
+	if len(c.Labels) > 0 {
+		parts = append(parts, strings.Join(c.Labels, ","))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:12])
 }

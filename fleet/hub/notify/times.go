@@ -17,7 +17,7 @@ type Quiet struct {
 	From   string       `yaml:"from"` // 22:00, in the hub's time zone
 	To     string       `yaml:"to"`
 	Days   config.Words `yaml:"days"`
-	Except string       `yaml:"except"` // a severity that is sent even then
+	Except string       `yaml:"except"` // findings of this severity are sent anyway
 
 	span span
 	rank int

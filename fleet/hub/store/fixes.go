@@ -78,7 +78,7 @@ func (db *DB) Fixes(ctx context.Context, q FixQuery) (list []Fix, all int, err e
 }
 
 // FixTargets are the hosts, by what they call themselves, on which a trap is found and
-// counts, and how many findings it were without the limit.
+// counts, the most severe first.
 func (db *DB) FixTargets(ctx context.Context, scope Scope, trap string, rank *int, limit int) (names []string, err error) {
 	w := &where{}
 	w.and("f.trap = ?", trap)
@@ -90,7 +90,8 @@ func (db *DB) FixTargets(ctx context.Context, scope Scope, trap string, rank *in
 	}
 	scope.hosts(w, "h.")
 	rows, err := db.query(ctx,
-		"SELECT DISTINCT h.own_name FROM findings f JOIN hosts h ON h.id = f.host"+w.String()+" ORDER BY h.own_name LIMIT ?",
+		"SELECT h.own_name FROM findings f JOIN hosts h ON h.id = f.host"+w.String()+
+			" GROUP BY h.own_name ORDER BY MAX(f.rank) DESC, h.own_name LIMIT ?",
 		append(w.args, limit)...)
 	return read(rows, err, func(row scanner) (s string, err error) { return s, row.Scan(&s) })
 }

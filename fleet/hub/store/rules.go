@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -45,10 +44,7 @@ func (r *Rule) On() string {
 
 // about reports whether a rule is about a host.
 func (r *Rule) about(group string, labels map[string]string) bool {
-	return (r.Group == nil || *r.Group == group) && !slices.ContainsFunc(r.label, func(l Label) bool {
-		v, has := labels[l.Name]
-		return !has || !l.Any && v != l.Value
-	})
+	return (r.Group == nil || *r.Group == group) && allOn(r.label, labels)
 }
 
 func (r *Rule) holds(trap string, rank int, today string) bool {
@@ -254,11 +250,9 @@ func (b *batch) rulesFor(ctx context.Context, h *hostRow) ([]Rule, error) {
 	if len(b.rules) == 0 {
 		return nil, nil
 	}
-	var labels map[string]string
-	if h.labels != "" {
-		if err := json.Unmarshal([]byte(h.labels), &labels); err != nil {
-			return nil, err
-		}
+	labels, err := labelsIn(h.labels)
+	if err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(b.rules), func(r Rule) bool { return !r.about(h.group, labels) }), nil
 }

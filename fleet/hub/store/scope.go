@@ -63,6 +63,22 @@ type Label struct {
 	Any         bool
 }
 
+// allOn tells whether a host with these labels has all of those that are wanted.
+func allOn(want []Label, has map[string]string) bool {
+	return !slices.ContainsFunc(want, func(l Label) bool {
+		v, ok := has[l.Name]
+		return !ok || !l.Any && v != l.Value
+	})
+}
+
+// labelsIn reads the labels in a host's row.
+func labelsIn(row string) (labels map[string]string, err error) {
+	if row != "" {
+		err = json.Unmarshal([]byte(row), &labels)
+	}
+	return labels, err
+}
+
 // Scope says which hosts a question is about. Its zero value is none.
 type Scope struct {
 	All    bool     // groups

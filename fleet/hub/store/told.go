@@ -22,6 +22,17 @@ type Tidings struct {
 	Summary       string
 	Since         time.Time
 	Restarted     bool // the first report after a restart has it
+
+	labels string // of the host, as its row has them
+}
+
+// Labelled tells whether the host has all of these labels now.
+func (t *Tidings) Labelled(want []Label) (bool, error) {
+	if len(want) == 0 {
+		return true, nil
+	}
+	has, err := labelsIn(t.labels)
+	return allOn(want, has), err
 }
 
 // Told is what a channel was sent, and what has become of it.
@@ -37,7 +48,7 @@ type Told struct {
 // before silent are; zero: none.
 func (db *DB) Untold(ctx context.Context, channel string, least int, silent time.Time) ([]Tidings, error) {
 	rows, err := db.query(ctx, `SELECT h.id, h.agent, h.name, h.grp, f.trap, f.subject, f.rank, f.summary, f.since,
-			CASE WHEN h.restarted > 0 AND f.since = h.restarted THEN 1 ELSE 0 END
+			CASE WHEN h.restarted > 0 AND f.since = h.restarted THEN 1 ELSE 0 END, h.labels
 		FROM findings f JOIN hosts h ON h.id = f.host
 		LEFT JOIN told t ON t.channel = ? AND t.host = f.host AND t.trap = f.trap AND t.subject = f.subject
 		WHERE h.retired = 0 AND f.accepted = 0 AND f.known = 1 AND f.rank > 0 AND f.rank >= ? AND (t.host IS NULL OR t.rank <> f.rank)
@@ -58,7 +69,7 @@ func (db *DB) Untold(ctx context.Context, channel string, least int, silent time
 			continue
 		}
 		rows, err := db.query(ctx, "SELECT h.id, h.agent, h.name, h.grp, '"+c.trap+"', '', "+string('0'+rune(c.rank))+", '"+c.summary+"', "+
-			c.since+", 0 FROM hosts h LEFT JOIN told t ON t.channel = ? AND t.host = h.id AND t.trap = '"+c.trap+
+			c.since+", 0, h.labels FROM hosts h LEFT JOIN told t ON t.channel = ? AND t.host = h.id AND t.trap = '"+c.trap+
 			"' WHERE h.retired = 0 AND t.host IS NULL AND "+c.matches+" ORDER BY h.name, h.id", append([]any{channel}, c.args...)...)
 		list, err := read(rows, err, scanTidings)
 		if err != nil {
@@ -71,7 +82,7 @@ func (db *DB) Untold(ctx context.Context, channel string, least int, silent time
 
 func scanTidings(row scanner) (t Tidings, err error) {
 	var since, restarted int64
-	err = row.Scan(&t.HostID, &t.Agent, &t.Host, &t.Group, &t.Trap, &t.Subject, &t.Rank, &t.Summary, &since, &restarted)
+	err = row.Scan(&t.HostID, &t.Agent, &t.Host, &t.Group, &t.Trap, &t.Subject, &t.Rank, &t.Summary, &since, &restarted, &t.labels)
 	t.Since, t.Restarted = moment(since), restarted != 0
 	return t, err
 }
@@ -82,14 +93,14 @@ func (db *DB) Told(ctx context.Context, channel string, silent time.Time) ([]Tol
 			COALESCE(f.rank, 0), CASE WHEN h.id IS NULL OR h.retired > 0 OR f.accepted > 0 THEN 1 ELSE 0 END,
 			COALESCE(h.twin, 0), COALESCE(h.last_seen, 0),
 			CASE WHEN EXISTS (SELECT 1 FROM findings u WHERE u.host = t.host AND u.trap = t.trap AND u.rank = 0
-				AND (u.subject = '' OR u.subject = t.subject)) THEN 1 ELSE 0 END
+				AND (u.subject = '' OR u.subject = t.subject)) THEN 1 ELSE 0 END, COALESCE(h.labels, '')
 		FROM told t LEFT JOIN hosts h ON h.id = t.host
 		LEFT JOIN findings f ON f.host = t.host AND f.trap = t.trap AND f.subject = t.subject
 		WHERE t.channel = ? ORDER BY t.rank DESC, t.trap, t.name, t.host, t.subject`, channel)
 	return read(rows, err, func(row scanner) (t Told, err error) {
 		var since, hidden, twin, seen, blind int64
 		err = row.Scan(&t.HostID, &t.Agent, &t.Host, &t.Group, &t.Trap, &t.Subject, &t.Rank, &t.Summary, &since, &t.Now,
-			&hidden, &twin, &seen, &blind)
+			&hidden, &twin, &seen, &blind, &t.labels)
 		t.Since, t.Hidden, t.Blind = moment(since), hidden != 0, blind != 0
 		switch {
 		case t.Trap == HostCloned && twin > 0, t.Trap == HostSilent && (silent.IsZero() || seen < millis(silent)):

@@ -18,14 +18,15 @@ func TestFixIsOffered(t *testing.T) {
 		"web1,db1"} {
 		all.host("h7"+string(rune('a'+i)), name, "web", nil, "evil")
 	}
+	all.host("h79", "app1", "web", nil, "visible")
 	all.report("h1", "web1", "visible", trap.Critical, 0) // the day before accepts a warning
 	all.browse("olga")
 	for path, want := range map[string]string{
-		"/api/v1/traps/bridge-mtu/fix":                   `"command":"fettle fix bridge-mtu --host web1,web2 --batch 5"`,
+		"/api/v1/traps/bridge-mtu/fix":                   `"command":"fettle fix bridge-mtu --host web1,app1,web2 --batch 5"`,
 		"/api/v1/traps/bridge-mtu/fix?label=part":        `"command":"fettle fix bridge-mtu --host web1 --batch 5"`,
 		"/api/v1/traps/bridge-mtu/fix?severity=critical": `"command":"fettle fix bridge-mtu --host web1 --batch 5"`,
 		"/api/v1/traps/bridge-mtu/fix?severity=notice":   `"command":""`,
-		"/api/v1/traps/bridge-mtu/inventory":             "[fettle]\nweb1\nweb2\n",
+		"/api/v1/traps/bridge-mtu/inventory":             "[fettle]\nweb1\napp1\nweb2\n",
 		"/trap/bridge-mtu":                               "8 hosts are left out",
 		"/host/h1":                                       "fettle undo 0001",
 	} {

@@ -44,7 +44,7 @@ func answer[Q, R any](a *asking, f func(context.Context, Q) (R, error), q Q) (r 
 // groups and labels are what filters offer.
 func (s *site) groups(a *asking) []store.Group { return answer(a, s.api.Groups, api.Nothing{}) }
 func (s *site) labels(a *asking) []store.LabelCount {
-	return answer(a, s.api.Labels, api.Nothing{}).Labels
+	return answer(a, s.api.LabelMenu, api.Nothing{}).Labels
 }
 
 var fleetFeed = link{"Changes", "/feed/changes.atom"}
