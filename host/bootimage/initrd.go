@@ -219,7 +219,8 @@ var builders = map[string]string{"conf/initramfs.conf": "initramfs-tools", "lib/
 // volumeTools make block devices that a root file system may lie on, in the folders of programs.
 var (
 	volumeTools = []string{"mdadm", "lvm", "cryptsetup", "systemd-cryptsetup"}
-	programs    = map[string]bool{"bin/": true, "sbin/": true, "usr/bin/": true, "usr/sbin/": true, "lib/systemd/": true, "usr/lib/systemd/": true}
+	programs    = map[string]bool{"bin/": true, "sbin/": true, "usr/bin/": true, "usr/sbin/": true, "lib/systemd/": true,
+		"usr/lib/systemd/": true}
 )
 
 // kept are the files that are looked into. A later one of the same name
