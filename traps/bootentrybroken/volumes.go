@@ -64,8 +64,8 @@ func (j *judge) volumes(ctx context.Context, name string, image bootimage.Initrd
 	if image.Builder == "dracut" {
 		byHand = "rebuild it on the running host, where dracut sees the volume: dracut --force --kver " + j.version()
 	}
-	j.fails(fmt.Sprintf("%s, and the initramfs of the default entry has no %s: the start ends in its shell", lies, strings.Join(tools, " and no ")),
-		byHand, trap.Ev(device, "root=%s", root),
+	j.fails(fmt.Sprintf("%s, and the initramfs of the default entry has no %s: the start ends in its shell", lies,
+		strings.Join(tools, " and no ")), byHand, trap.Ev(device, "root=%s", root),
 		trap.Ev(name, "made by %s, without %s", image.Builder, strings.Join(tools, ", ")))
 	return nil
 }
