@@ -10,7 +10,7 @@ var needs = lab.Needs{Systemd: true, Tools: []string{"cat", "sh", "systemctl", "
 func unit(name, after string) lab.Act {
 	return lab.Act{Write: &lab.File{Path: "/etc/systemd/system/" + name, Mode: 0o644,
 		Content: "[Unit]\n" + after + "[Service]\n" +
-			"Type=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"}}
+			"Type=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh -c true\n[Install]\nWantedBy=multi-user.target\n"}}
 }
 
 var enable = lab.Act{Run: []string{"sh", "-c", "mkdir -p /etc/systemd/system/multi-user.target.wants; for u in a b c; do " +
