@@ -127,11 +127,7 @@ var Commands = with(validators, map[string]CommandSpec{
 	},
 	"apt-get": {
 		Paths: []string{"/usr/bin/apt-get"},
-		// What it would install, from the lists that are there: no locks, no caches (before/update).
-		Allow: func(args []string) bool {
-			return slices.Equal(args, []string{"-s", "-q", "-o", "Debug::NoLocking=true", "-o", "Dir::Cache::pkgcache=", "-o",
-				"Dir::Cache::srcpkgcache=", "dist-upgrade"})
-		},
+		Allow: func(args []string) bool { return slices.Equal(args, AptSimulation) },
 		Limit: 30 * time.Second, MaxOutput: 8 << 20,
 		Write: []string{"/tmp"}, // it parts signed lists from their signatures there (apt 2.6.1, apt-pkg/contrib/gpgv.cc)
 	},
@@ -154,6 +150,11 @@ func with(more, all map[string]CommandSpec) map[string]CommandSpec {
 // LVMReadOnly is the configuration with which LVM's commands take no locks and
 // repair nothing; every release knows it (--nolocking is newer).
 const LVMReadOnly = "global{locking_type=0 metadata_read_only=1}"
+
+// AptSimulation are the arguments with which apt-get tells what it would install now: it takes no lock, writes
+// no cache and reads the lists that are there (apt-get(8), --simulate).
+var AptSimulation = []string{"-s", "-q", "-o", "Debug::NoLocking=true", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=",
+	"dist-upgrade"}
 
 // systemctlReads allows questions to the system's own manager and no option
 // but what to show: --host= would start ssh, --root= and --image= read elsewhere.

@@ -24,8 +24,10 @@ func (p Package) Installed() bool {
 	return p.Status != "config-files" && p.Status != "not-installed"
 }
 
+// DpkgStatus is what dpkg knows of packages (dpkg(1), FILES).
+const DpkgStatus = "/var/lib/dpkg/status"
+
 const (
-	dpkgStatus = "/var/lib/dpkg/status"
 	dpkgFolder = "/var/lib/dpkg/status.d" // one file a package: distroless images
 	rpmFormat  = `%{NAME}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\t%{ARCH}\n`
 )
@@ -55,9 +57,9 @@ func (h *Host) Package(ctx context.Context, name string) (Package, error) {
 }
 
 func (h *Host) readPackages(ctx context.Context) ([]Package, error) {
-	b, err := h.ReadFile(ctx, dpkgStatus)
+	b, err := h.ReadFile(ctx, DpkgStatus)
 	if err == nil {
-		ps, err := parseDpkg(dpkgStatus, b)
+		ps, err := parseDpkg(DpkgStatus, b)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +115,7 @@ func (h *Host) rpmPackages(ctx context.Context) ([]Package, error) {
 		found = found || ok || err != nil
 	}
 	if !found {
-		return nil, wrap("reading", dpkgStatus+" or the rpm database", ErrAbsent)
+		return nil, wrap("reading", DpkgStatus+" or the rpm database", ErrAbsent)
 	}
 	out, err := h.Run(ctx, "rpm", "-qa", "--qf", rpmFormat)
 	if errors.Is(err, ErrNotRunning) {

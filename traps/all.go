@@ -44,6 +44,7 @@ import (
 	"fettle/traps/unitnotstartedatboot"
 	"fettle/traps/unitrestartloop"
 	"fettle/traps/unitsfailed"
+	"fettle/traps/unitswaitforeachother"
 	"fettle/traps/zfswritedistribution"
 )
 
@@ -81,6 +82,7 @@ func All() []*trap.Trap {
 		&bootentrybroken.Trap,
 		&bootdevicegone.Trap,
 		&unitnotstartedatboot.Trap,
+		&unitswaitforeachother.Trap,
 		&unitcannotstartagain.Trap,
 		&configurationrefused.Trap,
 		&listenaddressbyhand.Trap,

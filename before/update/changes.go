@@ -108,11 +108,6 @@ func aptLine(version int, line string) (*Change, error) {
 	return &c, nil
 }
 
-// Simulation is the command that tells what apt would do now: it takes no lock, writes nothing and
-// reads the lists that are there (apt-get(8), --simulate).
-var Simulation = []string{"-s", "-q", "-o", "Debug::NoLocking=true", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=",
-	"dist-upgrade"}
-
 // inst and remv are lines of apt-get -s (apt 2.6.1, apt-pkg/algorithms.cc, pkgSimulate):
 //
 //	Inst NAME[:ARCH] [OLD] (NEW ORIGIN … [ARCH])
@@ -122,7 +117,7 @@ var (
 	remv = lazy.Regexp(`^(?:Remv|Purg) ([^ :]+)(?::(\S+))?(?: \[([^\]]*)\])?`)
 )
 
-// ReadSimulation reads what Simulation prints.
+// ReadSimulation reads what apt-get -s prints (host.AptSimulation).
 func ReadSimulation(text string) []Change {
 	var out []Change
 	for line := range strings.Lines(text) {
@@ -136,4 +131,20 @@ func ReadSimulation(text string) []Change {
 		}
 	}
 	return out
+}
+
+// kept are the headings of packages that are not upgraded: of apt 2.6.1 and 3.0.3 (apt-private/private-output.cc), the
+// second those whose turn has not come (Ubuntu's phased updates).
+var kept = lazy.Regexp(`^(?:The following packages have been kept back|The following upgrades have been deferred due to phasing|` +
+	`Not upgrading|Not upgrading yet due to phasing):\s*$`)
+
+// ReadKeptBack reads from the same which packages apt does not upgrade: indented names below a heading.
+func ReadKeptBack(text string) (out []string) {
+	below := false
+	for line := range strings.Lines(text) {
+		if below = kept().MatchString(line) || below && strings.HasPrefix(line, "  "); below && line[0] == ' ' {
+			out = append(out, strings.Fields(line)...)
+		}
+	}
+	return out[:min(len(out), maxChanges)]
 }

@@ -88,3 +88,19 @@ Conf cron (3.0pl1-162 Debian:12.15/oldstable [amd64])
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestReadKeptBack: of apt 2.6.1 with a package on hold, and of apt 2.7 and 2.9 as Ubuntu's users quote them.
+func TestReadKeptBack(t *testing.T) {
+	for text, want := range map[string][]string{
+		"Calculating upgrade...\nThe following packages have been kept back:\n  curl libcurl4\n  libxml2\n" +
+			"The following packages will be upgraded:\n  bash\n1 upgraded\n": {"curl", "libcurl4", "libxml2"},
+		"The following upgrades have been deferred due to phasing:\n  snapd\nThe following packages have been kept back:\n  cloud-init\n": {
+			"snapd", "cloud-init"},
+		"Suggested packages:\n  fdutils\n\nNot upgrading yet due to phasing:\n  gzip\n\nSummary:\n  Upgrading: 71, Not Upgrading: 1\n": {"gzip"},
+		"The following packages will be upgraded:\n  bash\n":                                                                           nil,
+	} {
+		if got := ReadKeptBack(text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

@@ -1,11 +1,9 @@
 package update
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +15,12 @@ import (
 // HookFile is apt's configuration that has it call fettle (apt.conf(5)).
 const HookFile = "/etc/apt/apt.conf.d/90fettle"
 
+// HookArgs are what apt calls fettle with: Flag has it read from standard input what apt installs.
+const (
+	Flag     = "apt"
+	HookArgs = "before update --" + Flag
+)
+
 // HookTime is how long apt waits for the hook at most. timeout(1) guards it from outside, so that a fettle that hangs
 // is killed; what the hook itself takes must be less.
 const HookTime = 5 * time.Second
@@ -25,7 +29,7 @@ const HookTime = 5 * time.Second
 // key of its options (apt 2.6.1, apt-pkg/deb/dpkgpm.cc, RunScriptsWithPkgs). "|| true" has apt go on whatever happens.
 const hookText = `// Written by fettle before update --hook install. fettle tells what an installation
 // brings, and never stops it; fettle before update --hook remove takes this away.
-DPkg::Pre-Install-Pkgs {"/usr/./bin/timeout -s KILL %d %s before update --apt || true";};
+DPkg::Pre-Install-Pkgs {"/usr/./bin/timeout -s KILL %d %s %s || true";};
 DPkg::Tools::Options::/usr/./bin/timeout::Version "3";
 `
 
@@ -35,7 +39,7 @@ func Install(file, bin string) error {
 	if strings.Trim(bin, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-") != "" || !filepath.IsAbs(bin) {
 		return fmt.Errorf("apt would run %q through a shell, and its path has characters that are special there", bin)
 	}
-	return files.WriteFile(file, fmt.Appendf(nil, hookText, int(HookTime.Seconds()), bin), 0o644)
+	return files.WriteFile(file, fmt.Appendf(nil, hookText, int(HookTime.Seconds()), bin, HookArgs), 0o644)
 }
 
 // Remove takes the hook away, and tells whether it was there.
@@ -45,23 +49,4 @@ func Remove(file string) (there bool, err error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// journalSocket is journald's (https://systemd.io/JOURNAL_NATIVE_PROTOCOL).
-const journalSocket = "/run/systemd/journal/socket"
-
-// Journal writes a line to the journal, if there is one.
-func Journal(text string, priority int) error { return journal(journalSocket, text, priority) }
-
-func journal(socket, text string, priority int) error {
-	to, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		return fmt.Errorf("the journal is not there: %w", err)
-	}
-	defer to.Close()
-	_ = to.SetDeadline(time.Now().Add(time.Second))
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "MESSAGE=%s\nPRIORITY=%d\nSYSLOG_IDENTIFIER=fettle\n", strings.ReplaceAll(text, "\n", " "), priority)
-	_, err = to.Write(b.Bytes())
-	return err
 }

@@ -28,6 +28,8 @@ type Outlook struct {
 	Restarts []string `json:"restarts,omitempty"`
 	// Asks are configuration files that were changed here: dpkg or ucf asks if the package changes them too.
 	Asks []string `json:"asks,omitempty"`
+	// KeptBack are packages that apt does not upgrade although there is a newer version: held, or waiting for others.
+	KeptBack []string `json:"kept_back,omitempty"`
 	// NotLooked says what could not be looked at, and why.
 	NotLooked []string `json:"not_looked,omitempty"`
 }
@@ -60,7 +62,7 @@ func Answer(traps []*trap.Trap) func(ctx context.Context, h *host.Host, question
 			return nil, err
 		}
 		if !q.Given {
-			out, err := h.Run(ctx, "apt-get", Simulation...)
+			out, err := h.Run(ctx, "apt-get", host.AptSimulation...)
 			if err != nil {
 				return nil, fmt.Errorf("asking apt what it would install: %w", err)
 			}
@@ -68,14 +70,43 @@ func Answer(traps []*trap.Trap) func(ctx context.Context, h *host.Host, question
 				return nil, fmt.Errorf("apt-get -s failed with status %d: %s", out.Exit, first(string(out.Stderr)))
 			}
 			q.Changes = ReadSimulation(string(out.Stdout))
+			o := Look(ctx, h, trap.At(traps, trap.Update), q.Changes)
+			o.KeptBack = ReadKeptBack(string(out.Stdout))
+			if err := lists(ctx, h); err != nil {
+				o.NotLooked = append(o.NotLooked, err.Error())
+			}
+			return o, nil
 		}
 		return Look(ctx, h, trap.At(traps, trap.Update), q.Changes), nil
 	}
 }
 
+// name is the package, with its architecture where others of that name change too.
+func (o *Outlook) name(c *Change) string {
+	for i := range o.Changes {
+		if o.Changes[i].Name == c.Name && o.Changes[i].Arch != c.Arch {
+			return c.key()
+		}
+	}
+	return c.Name
+}
+
 func first(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line
+}
+
+// lists fails where apt has no lists of packages: then it knows of nothing newer.
+func lists(ctx context.Context, h *host.Host) error {
+	const dir = "/var/lib/apt/lists"
+	es, err := h.ReadDir(ctx, dir)
+	if err != nil && !host.IsAbsent(err) {
+		return fmt.Errorf("whether apt has lists of packages: %s", host.Reason(err))
+	}
+	if !slices.ContainsFunc(es, func(e host.Entry) bool { return strings.Contains(e.Name, "_Packages") }) {
+		return errors.New("what is newer: apt has no lists of packages in " + dir + " (apt update fetches them)")
+	}
+	return nil
 }
 
 // Look tells what the changes mean.
@@ -88,7 +119,7 @@ func Look(ctx context.Context, h *host.Host, traps []*trap.Trap, changes []Chang
 	for _, c := range changes {
 		switch {
 		case c.Removes():
-			o.Removed = append(o.Removed, c.Name)
+			o.Removed = append(o.Removed, o.name(&c))
 		case isKernel(c.Name) && c.New != c.Old:
 			o.Kernels = append(o.Kernels, c.Name)
 		}
@@ -101,15 +132,27 @@ func Look(ctx context.Context, h *host.Host, traps []*trap.Trap, changes []Chang
 	return o
 }
 
-// faults runs the traps on the host as it is and as it will be.
+// faults runs the traps on the host as it is and as it will be, for each architecture that has packages of the same name.
 func (o *Outlook) faults(ctx context.Context, h *host.Host, traps []*trap.Trap) {
-	today := map[Fault]bool{}
-	for _, f := range o.found(ctx, h, traps) {
-		today[f] = true
+	all, err := h.Packages(ctx)
+	if err != nil {
+		all = nil // the traps say so
 	}
-	for _, f := range o.found(ctx, host.New(newAfter(h.Source(), o.Changes)), traps) {
-		if !today[f] {
-			o.Faults = append(o.Faults, f)
+	arches, several := architectures(all, o.Changes)
+	if len(arches) == 0 {
+		arches = []string{""}
+	}
+	for _, arch := range arches {
+		today := map[Fault]bool{}
+		for _, f := range o.found(ctx, &view{Source: h.Source(), several: several, arch: arch}, traps) {
+			today[f] = true
+		}
+		then := newView(h.Source(), o.Changes)
+		then.several, then.arch = several, arch
+		for _, f := range o.found(ctx, then, traps) {
+			if !today[f] && !slices.Contains(o.Faults, f) {
+				o.Faults = append(o.Faults, f)
+			}
 		}
 	}
 	sorted.By(o.Faults, func(a, b Fault) int { return int(b.Severity) - int(a.Severity) })
@@ -118,8 +161,8 @@ func (o *Outlook) faults(ctx context.Context, h *host.Host, traps []*trap.Trap) 
 // eachTrap is how long one of them may take: the hook has 5 s for all.
 const eachTrap = time.Second
 
-func (o *Outlook) found(ctx context.Context, h *host.Host, traps []*trap.Trap) (out []Fault) {
-	trap.Run(ctx, h, traps, trap.Options{Limit: eachTrap}, func(r trap.Result) {
+func (o *Outlook) found(ctx context.Context, v *view, traps []*trap.Trap) (out []Fault) {
+	trap.Run(ctx, host.New(v), traps, trap.Options{Limit: eachTrap}, func(r trap.Result) {
 		for _, f := range r.Outcomes {
 			switch f.Status {
 			case trap.Found:
@@ -189,16 +232,23 @@ func (o *Outlook) restarts(ctx context.Context, h *host.Host) error {
 func (o *Outlook) asks(ctx context.Context, h *host.Host) error {
 	upgraded := map[string]bool{}
 	for _, c := range o.Changes {
-		upgraded[c.Name] = !c.Removes()
+		upgraded[c.Name] = upgraded[c.Name] || !c.Removes()
 	}
 	all, err := conffile.All(ctx, h, func(f conffile.File) bool { return upgraded[f.Package] && !f.Obsolete })
 	if err != nil {
 		return err
 	}
+	var unread []string
 	for _, f := range all {
-		if f.Changed && !f.Gone {
+		switch {
+		case f.Err != nil:
+			unread = append(unread, f.Path)
+		case f.Changed && !f.Gone:
 			o.Asks = append(o.Asks, f.Path)
 		}
+	}
+	if len(unread) > 0 {
+		return fmt.Errorf("whether configuration files were changed here: %s cannot be read; run it as root", strings.Join(unread, ", "))
 	}
 	return nil
 }

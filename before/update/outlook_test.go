@@ -2,13 +2,11 @@ package update
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"fettle/engine/trap"
 	"fettle/host"
@@ -93,6 +91,106 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// twoArchitectures has a package for two: the traps look at the first of a name alone.
+const twoArchitectures = `-- root/var/lib/dpkg/status --
+Package: libz
+Status: install ok installed
+Architecture: amd64
+Version: 2.9-1
+
+Package: libz
+Status: install ok installed
+Architecture: i386
+Version: 2.9-1
+
+Package: liby
+Status: install ok installed
+Architecture: all
+Version: 2.9-1
+Conffiles:
+ /etc/liby d41d8cd98f00b204e9800998ecf8427e
+
+-- root/etc/liby --
+mine
+`
+
+// firstOf is a trap that looks at the first package of the name, as rules do.
+var firstOf = &trap.Trap{
+	Lore: "---\nid: bad-libz\ntitle: t\nhorizon: [now, update]\n---\n# x\n", Cost: trap.Instant,
+	Check: func(ctx context.Context, h *host.Host, r *trap.Report) error {
+		p, err := h.Package(ctx, "libz")
+		if err == nil && strings.HasPrefix(p.Version, "3") {
+			r.Found(trap.Finding{Severity: trap.Warning, Summary: "is bad", Detail: trap.Prose(p.Version + " " + p.Arch)})
+			return nil
+		}
+		r.Clear("", "is good")
+		return nil
+	},
+}
+
+func TestEachArchitecture(t *testing.T) {
+	libz := func(arch, to string) Change { return Change{Name: "libz", Arch: arch, Old: "2.9-1", New: to} }
+	for name, c := range map[string]struct {
+		changes []Change
+		faults  []string
+		removed []string
+	}{
+		"the second is bad": {[]Change{libz("amd64", "2.9-2"), libz("i386", "3.0-1")},
+			[]string{"3.0-1 i386"}, nil},
+		"the first is bad": {[]Change{libz("amd64", "3.0-1"), libz("i386", "2.9-2")},
+			[]string{"3.0-1 amd64"}, nil},
+		"one alone changes": {[]Change{libz("i386", "3.0-1")}, []string{"3.0-1 i386"}, nil},
+		"none is bad": {[]Change{libz("amd64", "2.9-2"), libz("i386", "2.9-2")},
+			nil, nil},
+		"the bad one goes": {[]Change{libz("amd64", "2.9-2"), libz("i386", "")},
+			nil, []string{"libz:i386"}},
+		"one comes newly": {[]Change{{Name: "libz", Arch: "arm64", New: "3.0-1"}}, []string{"3.0-1 arm64"}, nil},
+	} {
+		o := Look(t.Context(), hosttest.New(t, twoArchitectures), []*trap.Trap{firstOf}, c.changes)
+		var got []string
+		for _, f := range o.Faults {
+			got = append(got, string(f.Detail))
+		}
+		if !reflect.DeepEqual(got, c.faults) || !reflect.DeepEqual(o.Removed, c.removed) {
+			t.Errorf("%s: %q, removed %q", name, got, o.Removed)
+		}
+	}
+	// A package of one architecture that becomes another's, or one for all, is the same package.
+	v := newView(nil, []Change{{Name: "liby", Arch: "amd64", Old: "2.9-1", New: "3"}, {Name: "libz", Arch: "all", Old: "2.9-1", New: "3"}})
+	status := string(v.status([]byte(strings.TrimSuffix(strings.Split(twoArchitectures, "--\n")[1], "-- root/etc/liby "))))
+	if strings.Contains(status, "2.9-1") || strings.Count(status, "Package: ") != 3 {
+		t.Errorf("%s", status)
+	}
+	o := Look(t.Context(), hosttest.New(t, twoArchitectures), nil, []Change{
+		{Name: "liby", Arch: "amd64", New: "3"}, {Name: "liby", Arch: "i386", Old: "2"}})
+	if !reflect.DeepEqual(o.Asks, []string{"/etc/liby"}) {
+		t.Errorf("asks about %q", o.Asks)
+	}
+}
+
+// TestNotLooked: what could not be looked at is said, and nothing else.
+func TestNotLooked(t *testing.T) {
+	const asked = "-- command/apt-get -s -q -o Debug::NoLocking=true -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= dist-upgrade --\n"
+	answer := Answer([]*trap.Trap{bad})
+	for name, c := range map[string]struct {
+		host, says string
+	}{
+		"no lists": {loaded + asked + "0 upgraded\n", "apt update fetches them"},
+		"lists":    {loaded + "-- root/var/lib/apt/lists/x_main_binary-amd64_Packages.lz4 --\n" + asked + "0 upgraded\n", ""},
+		"unreadable": {loaded + "-- denied/etc/default/rsync --\n-- root/var/lib/apt/lists/x_Packages --\n" + asked +
+			"Inst rsync [2.9-1] (2.9-2 D [amd64])\n", "root"},
+	} {
+		got, err := answer(t.Context(), hosttest.New(t, c.host), []byte(`{}`))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		said := strings.Join(got.(*Outlook).NotLooked, "; ")
+		if c.says == "" && said != "" || !strings.Contains(said, c.says) {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
 // TestAnswerAsksApt: without changes apt is asked, and its failure is said.
 func TestAnswerAsksApt(t *testing.T) {
 	answer := Answer([]*trap.Trap{bad})
@@ -103,10 +201,10 @@ func TestAnswerAsksApt(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(made.(*Outlook).Removed, []string{"lost"}) {
 		t.Errorf("%+v, %v", made, err)
 	}
-	if err := (host.Command{Name: "apt-get", Args: Simulation}).Allowed(); err != nil {
+	if err := (host.Command{Name: "apt-get", Args: host.AptSimulation}).Allowed(); err != nil {
 		t.Error(err)
 	}
-	for _, args := range [][]string{{"dist-upgrade"}, {"-s", "dist-upgrade"}, append([]string{"-y"}, Simulation...)} {
+	for _, args := range [][]string{{"dist-upgrade"}, {"-s", "dist-upgrade"}, append([]string{"-y"}, host.AptSimulation...)} {
 		if (host.Command{Name: "apt-get", Args: args}).Allowed() == nil {
 			t.Errorf("%q is taken for a command that only reads", args)
 		}
@@ -133,25 +231,8 @@ func TestHook(t *testing.T) {
 	if there, err := Remove(file); !there || err != nil {
 		t.Error(there, err)
 	}
-}
-
-func TestJournal(t *testing.T) {
-	socket := filepath.Join(t.TempDir(), "s")
-	if journal(socket, "x", 5) == nil {
-		t.Error("a journal that is not there takes what is said")
-	}
-	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if err := journal(socket, "one\ntwo", 4); err != nil {
-		t.Fatal(err)
-	}
-	b := make([]byte, 1000)
-	_ = l.SetReadDeadline(time.Now().Add(10 * time.Second))
-	n, err := l.Read(b)
-	if err != nil || string(b[:n]) != "MESSAGE=one two\nPRIORITY=4\nSYSLOG_IDENTIFIER=fettle\n" {
-		t.Errorf("%q, %v", b[:n], err)
+	// Where the package is removed, apt would call what is gone.
+	if b, err := os.ReadFile("../../packaging/postrm"); err != nil || !strings.Contains(string(b), "rm -f "+HookFile+"\n") {
+		t.Errorf("the package's removal leaves %s: %v", HookFile, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"fettle/cli/app"
 	"fettle/engine/remedy/machine"
 	"fettle/engine/run"
+	"fettle/internal/journald"
 	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 )
@@ -64,9 +65,9 @@ Exit status:
 	}
 	app.FormatFlag(c, &o.format, "text", "json")
 	c.Flags().StringVar(&o.hook, "hook", "", "have apt call fettle before it installs: `install|remove|status`")
-	c.Flags().BoolVar(&o.apt, "apt", false, "read what apt installs from standard input, as apt's hook does; always succeeds")
+	c.Flags().BoolVar(&o.apt, update.Flag, false, "read what apt installs from standard input, as apt's hook does; always succeeds")
 	c.Flags().StringVar(&o.root, "root", "", "with --apt, look at the host in `DIR`, not at this one")
-	c.MarkFlagsMutuallyExclusive("hook", "apt")
+	c.MarkFlagsMutuallyExclusive("hook", update.Flag)
 	_ = c.MarkFlagDirname("root")
 	return c
 }
@@ -114,9 +115,6 @@ func writeUpdate(a *app.App, o updateOptions, u *update.Outlook) error {
 
 // lines is the outlook in words, the gravest first.
 func lines(u *update.Outlook) []string {
-	if len(u.Changes) == 0 {
-		return []string{"apt has nothing to install"}
-	}
 	var fresh, upgraded int
 	for _, c := range u.Changes {
 		switch {
@@ -128,6 +126,9 @@ func lines(u *update.Outlook) []string {
 		}
 	}
 	out := []string{fmt.Sprintf("apt: %d upgraded, %d new, %d removed", upgraded, fresh, len(u.Removed))}
+	if len(u.Changes) == 0 {
+		out[0] = "apt has nothing to install"
+	}
 	for _, f := range u.Faults {
 		line := fmt.Sprintf("%s: %s", f.Severity, f.Trap)
 		if f.Subject != "" {
@@ -143,13 +144,14 @@ func lines(u *update.Outlook) []string {
 		says string
 		of   []string
 	}{{"removes", u.Removed}, {"restarts", u.Restarts}, {"may ask about files that were changed here:", u.Asks},
-		{"brings a kernel, which runs after the next restart (fettle before reboot):", u.Kernels}} {
+		{"brings a kernel, which runs after the next restart (fettle before reboot):", u.Kernels},
+		{"not looked at, because apt keeps them back (on hold, or they wait for others):", u.KeptBack}} {
 		if len(l.of) > 0 {
 			out = append(out, l.says+" "+ui.Few(l.of, 8))
 		}
 	}
 	for _, why := range u.NotLooked {
-		out = append(out, "could not look: "+why)
+		out = append(out, "not looked at: "+why)
 	}
 	return out
 }
@@ -173,11 +175,13 @@ func aptHook(ctx context.Context, a *app.App, o updateOptions) error {
 		}
 	}
 	if o.root == "" {
-		priority := 6 // syslog(3)
+		priority := "6" // syslog(3)
 		if len(u.Faults) > 0 {
-			priority = 4
+			priority = "4"
 		}
-		_ = update.Journal(strings.Join(said, "; "), priority) // where there is none, the terminal has it
+		// Where there is no journal, the terminal has it.
+		_ = journald.Write(journald.Socket, time.Second, journald.Field{Name: "MESSAGE", Value: strings.Join(said, "; ")},
+			journald.Field{Name: "PRIORITY", Value: priority})
 	}
 	return nil
 }

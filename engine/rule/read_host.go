@@ -115,7 +115,7 @@ func (r *reading) epochless(manager string) bool {
 // manager tells whose versions the host's packages have. host.Packages prefers
 // dpkg where it lists any package.
 func (r *reading) manager() string {
-	if b, err := r.h.ReadFile(r.ctx, "/var/lib/dpkg/status"); err == nil && len(b) > 0 {
+	if b, err := r.h.ReadFile(r.ctx, host.DpkgStatus); err == nil && len(b) > 0 {
 		return "dpkg"
 	}
 	if ok, err := r.h.Exists(r.ctx, "/var/lib/dpkg/status.d"); ok && err == nil {

@@ -169,6 +169,26 @@ func TestInitrd(t *testing.T) {
 	}
 }
 
+// TestInitrdTools: what makes volumes is known by its place, with and without a merged /usr.
+func TestInitrdTools(t *testing.T) {
+	for name, c := range map[string]struct {
+		files   []string
+		builder string
+		tools   []string
+	}{
+		"initramfs-tools": {[]string{"conf/initramfs.conf", "x", "usr/sbin/mdadm", "x", "sbin/lvm", "x", "sbin/cryptsetup", "x"},
+			"initramfs-tools", []string{"mdadm", "lvm", "cryptsetup"}},
+		"dracut": {[]string{"usr/lib/dracut-lib.sh", "x", "usr/lib/systemd/systemd-cryptsetup", "x"}, "dracut", []string{"systemd-cryptsetup"}},
+		"folders and rules of that name": {[]string{"etc/lvm/lvm", "x", "scripts/local-block/mdadm", "x", "lib/cryptsetup/askpass", "x",
+			"usr/sbin/lvm2", "x"}, "", nil},
+	} {
+		got, err := ParseInitrd(bytes.NewReader(cpio(c.files...)))
+		if err != nil || got.Builder != c.builder || !reflect.DeepEqual(got.Tools, c.tools) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
 func TestInitrdRefuses(t *testing.T) {
 	long := cpio("a", strings.Repeat("a", 1000))
 	bomb := gz(cpio("zeros", string(make([]byte, 80<<20))))

@@ -188,6 +188,12 @@ func (p *parser) entry(b *bufio.Reader, name string, mode, size int64) error {
 			p.found.Modules[m[1]]++
 		}
 	}
+	if dir, base := path.Split(name); programs[dir] && slices.Contains(volumeTools, base) && !slices.Contains(p.found.Tools, base) {
+		p.found.Tools = append(p.found.Tools, base)
+	}
+	if b := builders[name]; b != "" {
+		p.found.Builder = b
+	}
 	keep, wanted := kept[name]
 	if wanted && mode&types == regular && size <= maxKept {
 		text := make([]byte, size)
@@ -205,6 +211,17 @@ func (p *parser) entry(b *bufio.Reader, name string, mode, size int64) error {
 }
 
 var module = lazy.Regexp(`^(?:usr/)?lib/modules/([0-9][0-9A-Za-z.+~_-]{0,63})/.*\.ko(?:\.(?:gz|xz|zst))?$`)
+
+// builders are the programs that make initramfs, by files that they always put there (initramfs-tools 0.142,
+// mkinitramfs; dracut 059, modules.d/99base/module-setup.sh; both with and without a merged /usr).
+var builders = map[string]string{"conf/initramfs.conf": "initramfs-tools", "lib/dracut-lib.sh": "dracut", "usr/lib/dracut-lib.sh": "dracut"}
+
+// volumeTools make block devices that a root file system may lie on, in the folders of programs.
+var (
+	volumeTools = []string{"mdadm", "lvm", "cryptsetup", "systemd-cryptsetup"}
+	programs    = map[string]bool{"bin/": true, "sbin/": true, "usr/bin/": true, "usr/sbin/": true, "lib/systemd/": true,
+		"usr/lib/systemd/": true}
+)
 
 // kept are the files that are looked into. A later one of the same name
 // replaces an earlier one, as in the kernel.

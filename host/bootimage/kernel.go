@@ -33,6 +33,10 @@ type Initrd struct {
 	Modules map[string]int `json:"modules,omitempty"`
 	// Parts are the forms of its concatenated parts: "cpio", "gzip", "xz", "zstd".
 	Parts []string `json:"parts"`
+	// Builder is what made it, "initramfs-tools" or "dracut"; Tools are those of mdadm, lvm, cryptsetup and
+	// systemd-cryptsetup that it has.
+	Builder string   `json:"builder,omitempty"`
+	Tools   []string `json:"tools,omitempty"`
 	// Codename and Description are of the release that an installer installs
 	// (etc/default-release, etc/lsb-release). Distribution is DISTRIB_ID.
 	Codename     string `json:"codename,omitempty"`

@@ -2,37 +2,24 @@ package notify
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
-	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	"fettle/engine/trap"
 	"fettle/internal/files"
-	"fettle/internal/ui"
+	"fettle/internal/journald"
 	"fettle/report"
 )
 
 // MessageID is the MESSAGE_ID of entries in the journal (systemd.journal-fields(7)).
 const MessageID = "f2b5d3b1c1d54d2f8a4c2b7a9e0d6c11"
 
-// journal writes one entry with the native protocol
-// (https://systemd.io/JOURNAL_NATIVE_PROTOCOL): fields may occur more than once.
+// journal writes one entry, with the findings as fields.
 func (s Sender) journal(m *Message) error {
-	var b bytes.Buffer
-	field := func(name, value string) {
-		value = ui.Visible(value)
-		if !strings.Contains(value, "\n") {
-			fmt.Fprintf(&b, "%s=%s\n", name, value)
-			return
-		}
-		b.WriteString(name + "\n")
-		_ = binary.Write(&b, binary.LittleEndian, uint64(len(value)))
-		b.WriteString(value + "\n")
-	}
+	var entry []journald.Field
+	field := func(name, value string) { entry = append(entry, journald.Field{Name: name, Value: value}) }
 	text := m.Text
 	for i, f := range append(m.New[:len(m.New):len(m.New)], m.Resolved...) {
 		if i == 5 {
@@ -44,7 +31,6 @@ func (s Sender) journal(m *Message) error {
 	field("MESSAGE", text)
 	field("MESSAGE_ID", MessageID)
 	field("PRIORITY", map[trap.Severity]string{0: "6", trap.Notice: "5", trap.Warning: "4", trap.Critical: "2"}[m.worst()]) // syslog(3)
-	field("SYSLOG_IDENTIFIER", "fettle")
 	for _, l := range []struct {
 		name string
 		list []Finding
@@ -59,16 +45,7 @@ func (s Sender) journal(m *Message) error {
 	field("FETTLE_WARNING", strconv.Itoa(c.Warning))
 	field("FETTLE_NOTICE", strconv.Itoa(c.Notice))
 	field("FETTLE_UNKNOWN", strconv.Itoa(m.Counts.Unknown))
-	to, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: s.Journal, Net: "unixgram"})
-	if err != nil {
-		return fmt.Errorf("the journal is not there: %w", err)
-	}
-	defer to.Close()
-	_ = to.SetDeadline(time.Now().Add(10 * time.Second))
-	if _, err := to.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("writing to the journal: %w", err)
-	}
-	return nil
+	return journald.Write(s.Journal, 10*time.Second, entry...)
 }
 
 // textfile writes the run for node_exporter's textfile collector.

@@ -13,6 +13,7 @@ import (
 	"fettle/engine/trap"
 	"fettle/internal/config"
 	"fettle/internal/files"
+	"fettle/internal/journald"
 	"fettle/report"
 	"fettle/report/accept"
 )
@@ -36,7 +37,7 @@ type Sender struct {
 
 // System is the sender of a usual system.
 func System() Sender {
-	return Sender{Sendmail: "/usr/sbin/sendmail", Curl: "/usr/bin/curl", Journal: "/run/systemd/journal/socket", Timeout: time.Minute}
+	return Sender{Sendmail: "/usr/sbin/sendmail", Curl: "/usr/bin/curl", Journal: journald.Socket, Timeout: time.Minute}
 }
 
 // limited is the time that one channel has.

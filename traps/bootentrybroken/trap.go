@@ -112,8 +112,14 @@ func (j *judge) initrd(ctx context.Context) error {
 			return err
 		}
 		if why == "" && i == len(j.e.Initrds)-1 {
-			if why, err = j.readable(ctx, name); err != nil {
+			image, err := bootimage.ReadInitrd(ctx, j.h, name)
+			if why, err = j.readable(image, err); err != nil {
 				return err
+			}
+			if why == "" {
+				if err := j.volumes(ctx, name, image); err != nil {
+					return err
+				}
 			}
 		}
 		if why != "" {
@@ -126,8 +132,7 @@ func (j *judge) initrd(ctx context.Context) error {
 }
 
 // readable tells what is wrong with an initramfs: it is cut off, or has modules, and none of its kernel.
-func (j *judge) readable(ctx context.Context, name string) (string, error) {
-	image, err := bootimage.ReadInitrd(ctx, j.h, name)
+func (j *judge) readable(image bootimage.Initrd, err error) (string, error) {
 	if err != nil {
 		return unpacked(err)
 	}

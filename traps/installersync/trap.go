@@ -43,7 +43,7 @@ const (
 var programs = []string{"/usr/bin/dpkg", "/usr/bin/apt-get", "/usr/bin/apt", "/usr/bin/aptitude", "/usr/bin/tasksel"}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
-	there, err := h.Exists(ctx, "/var/lib/dpkg/status")
+	there, err := h.Exists(ctx, host.DpkgStatus)
 	if err != nil {
 		return err
 	}

@@ -32,10 +32,9 @@ func libraryOf(ctx context.Context, h *host.Host) (Library, trap.Evidence, error
 	if err == nil && id.known {
 		return GnuTLS, trap.Ev(id.file, "ID=%s: its OpenLDAP library uses GnuTLS", id.name), nil
 	}
-	const status = "/var/lib/dpkg/status"
-	if b, derr := h.ReadFile(ctx, status); derr == nil {
+	if b, derr := h.ReadFile(ctx, host.DpkgStatus); derr == nil {
 		if lib, pkg := dependsOn(b, libldap()); lib != "" {
-			return lib, trap.Ev(status, "%s depends on %s", pkg, lib), nil
+			return lib, trap.Ev(host.DpkgStatus, "%s depends on %s", pkg, lib), nil
 		}
 	}
 	if err != nil {

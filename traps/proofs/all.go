@@ -73,6 +73,8 @@ import (
 	unitrestartloopproof "fettle/traps/unitrestartloop/proof"
 	"fettle/traps/unitsfailed"
 	unitsfailedproof "fettle/traps/unitsfailed/proof"
+	"fettle/traps/unitswaitforeachother"
+	unitswaitforeachotherproof "fettle/traps/unitswaitforeachother/proof"
 	"fettle/traps/zfswritedistribution"
 	zfswritedistributionproof "fettle/traps/zfswritedistribution/proof"
 )
@@ -103,6 +105,7 @@ func All() []Proof {
 		{&mountbyhand.Trap, mountbyhandproof.Scenarios, nil, nil},
 		{&sysctlbyhand.Trap, sysctlbyhandproof.Scenarios, nil, nil},
 		{&unitnotstartedatboot.Trap, unitnotstartedatbootproof.Scenarios, nil, unitnotstartedatbootproof.Sabotages},
+		{&unitswaitforeachother.Trap, unitswaitforeachotherproof.Scenarios, nil, nil},
 		{&devicetimeoutatboot.Trap, devicetimeoutatbootproof.Scenarios, nil, nil},
 		{&logflood.Trap, logfloodproof.Scenarios, nil, nil},
 		{&apparmordenials.Trap, apparmordenialsproof.Scenarios, nil, nil},

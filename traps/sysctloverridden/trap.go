@@ -67,7 +67,7 @@ func read(ctx context.Context, h *host.Host) (*config, error) {
 	}
 	out := &config{Config: c, container: container.Of(ctx, h) != ""}
 	out.ufw, _ = sysctlconf.ReadUfw(ctx, h)
-	if b, err := h.ReadFile(ctx, "/var/lib/dpkg/status"); err == nil {
+	if b, err := h.ReadFile(ctx, host.DpkgStatus); err == nil {
 		out.conffiles = conffiles(b)
 	}
 	return out, nil

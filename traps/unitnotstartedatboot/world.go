@@ -37,7 +37,7 @@ func newWorld(ctx context.Context, h *host.Host, all []startup.Unit) (*world, er
 // spread finds what is started at boot: from the default target and from devices, which udev
 // makes appear, along what wants and requires what.
 func (w *world) spread(ctx context.Context, h *host.Host, all []startup.Unit) error {
-	def, err := defaultTarget(ctx, h)
+	def, err := startup.DefaultTarget(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -61,22 +61,6 @@ func (w *world) spread(ctx context.Context, h *host.Host, all []startup.Unit) er
 }
 
 func (w *world) starts(id string) bool { return w.started[id] || strings.HasSuffix(id, ".device") }
-
-// defaultTarget is what default.target leads to (systemd.special(7)); on Debian, without a link
-// in /etc, that is graphical.target.
-func defaultTarget(ctx context.Context, h *host.Host) (string, error) {
-	for _, dir := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"} {
-		to, err := h.Readlink(ctx, dir+"/default.target")
-		if host.IsAbsent(err) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		return path.Base(to), nil
-	}
-	return "graphical.target", nil
-}
 
 // busFolder is where D-Bus finds whom to start (dbus-daemon(1), "INTEGRATING SYSTEM SERVICES").
 const busFolder = "/usr/share/dbus-1/system-services"

@@ -25,7 +25,7 @@ type File struct {
 // and of ucf (ucf(1), /var/lib/ucf/hashfile) that only accepts, each compared with what its
 // package brought. ucf's files have no package where its registry has none.
 func All(ctx context.Context, h *host.Host, only func(File) bool) ([]File, error) {
-	b, err := h.ReadFile(ctx, "/var/lib/dpkg/status")
+	b, err := h.ReadFile(ctx, host.DpkgStatus)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package startup
 
 import (
 	"context"
+	"errors"
 	"path"
 	"strings"
 
@@ -20,7 +21,7 @@ func Pulls(ctx context.Context, h *host.Host) (map[string][]string, error) {
 	out := map[string][]string{}
 	for _, dir := range folders {
 		es, err := h.ReadDir(ctx, dir)
-		if host.IsAbsent(err) {
+		if host.IsAbsent(err) || errors.Is(err, host.ErrNotRunning) { // /run of a root folder
 			continue
 		}
 		if err != nil {
@@ -42,4 +43,20 @@ func Pulls(ctx context.Context, h *host.Host) (map[string][]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// DefaultTarget is what default.target leads to (systemd.special(7)); on Debian, without a link
+// in /etc, that is graphical.target.
+func DefaultTarget(ctx context.Context, h *host.Host) (string, error) {
+	for _, dir := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"} {
+		to, err := h.Readlink(ctx, dir+"/default.target")
+		if host.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return path.Base(to), nil
+	}
+	return "graphical.target", nil
 }

@@ -1,0 +1,30 @@
+package journald
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestWrite(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	if Write(socket, time.Second, Field{"MESSAGE", "x"}) == nil {
+		t.Error("a journal that is not there takes an entry")
+	}
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := Write(socket, time.Second, Field{"MESSAGE", "one\ntwo"}, Field{"PRIORITY", "4"}, Field{"PRIORITY", "\x1b5"}); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 1000)
+	_ = l.SetReadDeadline(time.Now().Add(10 * time.Second))
+	n, err := l.Read(b)
+	const want = "MESSAGE=one\\ntwo\nPRIORITY=4\nPRIORITY=\\x1b5\nSYSLOG_IDENTIFIER=fettle\n"
+	if err != nil || string(b[:n]) != want {
+		t.Errorf("%q, %v", b[:n], err)
+	}
+}
