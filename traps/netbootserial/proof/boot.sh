@@ -3,8 +3,8 @@
 # there by its keyboard, and says what came of Linux to its serial port. It has
 # waited long enough when the installer's first question is on the screen: its
 # first pixel is the dialog's blue then, in the 32 bits that qemu's card has. Asked
-# on a port that nobody reads, it is on neither: from the initrd on it has five
-# times as long as it took to be sent, however busy the machine that emulates it.
+# on a port that nobody reads, it is on neither: from the initrd on it has three
+# times as long as that took to be sent, and a minute, however busy the emulation.
 log=/var/log/dnsmasq.log out=/tmp/serial told=/tmp/monitor
 serial=/dev/vport0p1 monitor=/dev/vport0p2
 if [ ! -c $serial ] || [ ! -c $monitor ]; then
@@ -30,7 +30,7 @@ while [ $n -lt $last ] && [ $seen = no ]; do
 	if ! grep -q 'sent .*initrd.gz' "$log"; then
 		grep -q 'sent .*/linux ' "$log" || echo sendkey ret >&3
 	else
-		[ $last != 500 ] || last=$((n * 6 + 20))
+		[ $last != 500 ] || last=$((n * 4 + 20))
 		frame=$(sed -n '/VGA/,/BAR0/s/.*BAR0.* at \(0x[0-9a-f]*\) .*/\1/p' "$told" | tail -n 1)
 		if [ -z "$frame" ]; then
 			echo info pci >&3
