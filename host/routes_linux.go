@@ -28,6 +28,15 @@ func readRoutes6(ctx context.Context) ([]byte, error) {
 
 // readRoutes4 is the same of IPv4.
 func readRoutes4(ctx context.Context) ([]byte, error) {
+	names, err := linkNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return readRoutes(ctx, netlink.FAMILY_V4, names)
+}
+
+// linkNames are the names of this network namespace's links, by their index.
+func linkNames(ctx context.Context) (map[int]string, error) {
 	links, err := netdump.Links(ctx)
 	if err != nil {
 		return nil, err
@@ -36,7 +45,7 @@ func readRoutes4(ctx context.Context) ([]byte, error) {
 	for _, l := range links {
 		names[l.Attrs().Index] = octets.Text(l.Attrs().Name)
 	}
-	return readRoutes(ctx, netlink.FAMILY_V4, names)
+	return names, nil
 }
 
 func readRoutes(ctx context.Context, family int, names map[int]string) ([]byte, error) {

@@ -54,13 +54,9 @@ func tableName(n int) string {
 
 // readNeighbours asks rtnetlink for the neighbours that do not expire.
 func readNeighbours(ctx context.Context) ([]byte, error) {
-	links, err := netdump.Links(ctx)
+	names, err := linkNames(ctx)
 	if err != nil {
 		return nil, err
-	}
-	names := map[int]string{}
-	for _, l := range links {
-		names[l.Attrs().Index] = octets.Text(l.Attrs().Name)
 	}
 	all, err := netdump.Whole(ctx, func() ([]netlink.Neigh, error) { return netlink.NeighList(0, netlink.FAMILY_ALL) })
 	if err != nil {

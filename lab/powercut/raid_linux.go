@@ -39,19 +39,28 @@ type raidCase struct {
 const victim = 1
 
 func (rc raidCase) run(ctx context.Context, b *lab.Bench) error {
-	d, err := newDisk(b, rc.Members)
+	d, l, closeLog, err := rc.recorded(b, rc.live)
 	if err != nil {
 		return err
 	}
-	if err := rc.prepare(d); err != nil {
-		return fmt.Errorf("preparing the array: %w", errors.Join(err, d.close()))
-	}
-	l, closeLog, err := d.recordWhile(func() error { return rc.live(d) })
-	if err != nil {
-		return fmt.Errorf("recording: %w", err)
-	}
 	defer closeLog()
 	return replayAll(ctx, b, d, l, rc.cuts, rc.trial, rc.lies())
+}
+
+// recorded is what live writes to the array and the root, once both are prepared.
+func (rc raidCase) recorded(b *lab.Bench, live func(*disk) error) (*disk, *Log, func() error, error) {
+	d, err := newDisk(b, rc.Members)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := rc.prepare(d); err != nil {
+		return nil, nil, nil, fmt.Errorf("preparing the array: %w", errors.Join(err, d.close()))
+	}
+	l, closeLog, err := d.recordWhile(func() error { return live(d) })
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("recording: %w", err)
+	}
+	return d, l, closeLog, nil
 }
 
 // prepare makes the root and the array, and stops both.

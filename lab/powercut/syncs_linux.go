@@ -16,16 +16,9 @@ import (
 // syncs records an array and the root while both are flushed by many concurrently, and
 // looks for orders of writes that no disk can have.
 func (rc raidCase) syncs(_ context.Context, b *lab.Bench) error {
-	d, err := newDisk(b, rc.Members)
+	d, l, closeLog, err := rc.recorded(b, rc.besideSyncs)
 	if err != nil {
 		return err
-	}
-	if err := rc.prepare(d); err != nil {
-		return fmt.Errorf("preparing the array: %w", errors.Join(err, d.close()))
-	}
-	l, closeLog, err := d.recordWhile(func() error { return rc.besideSyncs(d) })
-	if err != nil {
-		return fmt.Errorf("recording: %w", err)
 	}
 	defer closeLog()
 	wrong, err := impossible(l, func(s uint64) int { return min(d.part(s), 1) })

@@ -1,13 +1,10 @@
 package notify
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,26 +19,8 @@ import (
 
 // TestAlertmanager sends to a real Alertmanager and asks amtool what it has.
 func TestAlertmanager(t *testing.T) {
-	daemon, amtool, curl := means.Tool(t, "prometheus-alertmanager"), means.Tool(t, "amtool"), means.Tool(t, "curl")
-	dir := t.TempDir()
-	conf := filepath.Join(dir, "am.yml")
-	if err := os.WriteFile(conf, []byte("route:\n  receiver: none\nreceivers:\n- name: none\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	cmd := exec.Command(daemon, "--config.file="+conf, "--storage.path="+dir, "--web.listen-address="+addr, "--cluster.listen-address=")
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	amtool, curl := means.Tool(t, "amtool"), means.Tool(t, "curl")
+	addr, log := means.Alertmanager(t)
 	s, c := Sender{Timeout: time.Minute, Curl: curl}, []config.Channel{{Alertmanager: "http://" + addr}}
 	for i := 0; ; i++ {
 		if s.testAlertmanager(t.Context(), &c[0]) == nil {

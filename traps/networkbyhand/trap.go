@@ -75,15 +75,8 @@ func links(s *netstart.Start, r *trap.Report) (found bool) {
 			}
 			found = true
 			what := fmt.Sprintf("%s/%d on %s", a.Local, a.PrefixLen, l.Name)
-			if unsure(s, r, what) {
-				continue
-			}
-			r.Found(trap.Finding{
-				Subject: what, Severity: trap.Warning, Lost: "the address " + what,
-				Summary:  "was added by hand: no configuration names it, and it is gone after a restart",
-				ByHand:   persist(s, l.Name),
-				Evidence: []trap.Evidence{trap.Ev("ip address show "+l.Name, "%s/%d, without a lifetime", a.Local, a.PrefixLen)},
-			})
+			byHand(s, r, what, "the address "+what, l.Name,
+				trap.Ev("ip address show "+l.Name, "%s/%d, without a lifetime", a.Local, a.PrefixLen))
 		}
 	}
 	return found
@@ -131,25 +124,32 @@ func routes(ctx context.Context, h *host.Host, s *netstart.Start, r *trap.Report
 			continue
 		}
 		found = true
-		what := "route to " + rt.Dst
-		if m := s.Maker(); m != "" {
-			r.Unknown(what, fmt.Errorf("no file names it, but %s may have added it", m))
-			continue
-		}
-		if unsure(s, r, what) {
-			continue
-		}
-		r.Found(trap.Finding{
-			Subject: what, Severity: trap.Warning, Lost: "the " + what,
-			Summary:  "was added by hand: no configuration names it, and it is gone after a restart",
-			ByHand:   persist(s, rt.Dev),
-			Evidence: []trap.Evidence{trap.Ev("ip route", "%s proto %s", rt.Text(), rt.Protocol)},
-		})
+		added(s, r, "route to "+rt.Dst, rt.Dev, trap.Ev("ip route", "%s proto %s", rt.Text(), rt.Protocol))
 	}
 	return found, nil
 }
 
-const byHand = "was added by hand: no configuration names it, and it is gone after a restart"
+// added reports what somebody added, unless a program that sets up networks may have.
+func added(s *netstart.Start, r *trap.Report, what, dev string, evidence trap.Evidence) {
+	if m := s.Maker(); m != "" {
+		r.Unknown(what, fmt.Errorf("no file names it, but %s may have added it", m))
+		return
+	}
+	byHand(s, r, what, "the "+what, dev, evidence)
+}
+
+// byHand reports what is lost, unless there are files that leave open whether they name it.
+func byHand(s *netstart.Start, r *trap.Report, what, lost, dev string, evidence trap.Evidence) {
+	if unsure(s, r, what) {
+		return
+	}
+	r.Found(trap.Finding{
+		Subject: what, Severity: trap.Warning, Lost: lost,
+		Summary:  "was added by hand: no configuration names it, and it is gone after a restart",
+		ByHand:   persist(s, dev),
+		Evidence: []trap.Evidence{evidence},
+	})
+}
 
 func rules(ctx context.Context, h *host.Host, s *netstart.Start, r *trap.Report) (found bool, err error) {
 	all, err := h.Rules(ctx)
@@ -162,17 +162,7 @@ func rules(ctx context.Context, h *host.Host, s *netstart.Start, r *trap.Report)
 		}
 		found = true
 		what := text(x)
-		if m := s.Maker(); m != "" {
-			r.Unknown(what, fmt.Errorf("no file names it, but %s may have added it", m))
-			continue
-		}
-		if unsure(s, r, what) {
-			continue
-		}
-		r.Found(trap.Finding{
-			Subject: what, Severity: trap.Warning, Lost: "the " + what, Summary: byHand, ByHand: persist(s, x.Iif),
-			Evidence: []trap.Evidence{trap.Ev("ip rule", "%d: %s proto %s", x.Priority, what, x.Protocol)},
-		})
+		added(s, r, what, x.Iif, trap.Ev("ip rule", "%d: %s proto %s", x.Priority, what, x.Protocol))
 	}
 	return found, nil
 }
@@ -198,18 +188,8 @@ func neighbours(ctx context.Context, h *host.Host, s *netstart.Start, r *trap.Re
 			continue
 		}
 		found = true
-		what := "neighbour " + n.Dst + " on " + n.Dev
-		if m := s.Maker(); m != "" {
-			r.Unknown(what, fmt.Errorf("no file names it, but %s may have added it", m))
-			continue
-		}
-		if unsure(s, r, what) {
-			continue
-		}
-		r.Found(trap.Finding{
-			Subject: what, Severity: trap.Warning, Lost: "the " + what, Summary: byHand, ByHand: persist(s, n.Dev),
-			Evidence: []trap.Evidence{trap.Ev("ip neighbour", "%s dev %s lladdr %s PERMANENT", n.Dst, n.Dev, n.LLAddr)},
-		})
+		added(s, r, "neighbour "+n.Dst+" on "+n.Dev, n.Dev,
+			trap.Ev("ip neighbour", "%s dev %s lladdr %s PERMANENT", n.Dst, n.Dev, n.LLAddr))
 	}
 	return found, nil
 }

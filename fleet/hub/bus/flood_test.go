@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"fettle/fleet/hub/message"
 )
@@ -58,17 +57,8 @@ func TestFloods(t *testing.T) {
 	}
 	defer hub.Close()
 	agent := func(name string) (*nats.Conn, string) {
-		pair, err := nkeys.CreateUser()
-		if err != nil {
-			t.Fatal(err)
-		}
-		key := public(pair)
-		token, err := k.AgentJWT(name, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		nc, err := nats.Connect("", nats.InProcessServer(s.Server), nats.UserJWT(
-			func() (string, error) { return token, nil }, func(nonce []byte) ([]byte, error) { return pair.Sign(nonce) }))
+		as, key := credentials(t, k, name)
+		nc, err := nats.Connect("", nats.InProcessServer(s.Server), as)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package notify_test
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"mime"
@@ -11,12 +10,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	netmail "net/mail"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -157,27 +154,9 @@ func TestReceivers(t *testing.T) {
 
 // TestAlertmanager asks amtool what a real one has of a hub's hosts.
 func TestAlertmanager(t *testing.T) {
-	daemon, amtool := means.Tool(t, "prometheus-alertmanager"), means.Tool(t, "amtool")
+	amtool := means.Tool(t, "amtool")
 	means.Tool(t, "curl")
-	dir := t.TempDir()
-	conf := filepath.Join(dir, "am.yml")
-	if err := os.WriteFile(conf, []byte("route:\n  receiver: none\nreceivers:\n- name: none\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	cmd := exec.Command(daemon, "--config.file="+conf, "--storage.path="+dir, "--web.listen-address="+addr, "--cluster.listen-address=")
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	addr, log := means.Alertmanager(t)
 	f := newFleet(t, storetest.SQLite(t), "channels:\n- alertmanager: http://"+addr+"\n")
 	f.now = time.Now()
 	f.n.Sender = deliver.System()

@@ -19,30 +19,44 @@ var folders = []string{"/etc/systemd/system", "/usr/local/lib/systemd/system", "
 // that pulls: NAME.wants, NAME.requires and NAME.upholds.
 func Pulls(ctx context.Context, h *host.Host) (map[string][]string, error) {
 	out := map[string][]string{}
+	err := eachEntry(ctx, h, func(dir string, e host.Entry) error {
+		ext := path.Ext(e.Name)
+		if ext != ".wants" && ext != ".requires" && ext != ".upholds" {
+			return nil
+		}
+		in, err := h.ReadDir(ctx, path.Join(dir, e.Name))
+		if err != nil && !host.IsAbsent(err) {
+			return err
+		}
+		by := strings.TrimSuffix(e.Name, ext)
+		for _, l := range in {
+			out[by] = append(out[by], l.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// eachEntry goes through what is in those folders.
+func eachEntry(ctx context.Context, h *host.Host, f func(dir string, e host.Entry) error) error {
 	for _, dir := range folders {
 		es, err := h.ReadDir(ctx, dir)
 		if host.IsAbsent(err) || errors.Is(err, host.ErrNotRunning) { // /run of a root folder
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, e := range es {
-			ext := path.Ext(e.Name)
-			if ext != ".wants" && ext != ".requires" && ext != ".upholds" {
-				continue
-			}
-			in, err := h.ReadDir(ctx, path.Join(dir, e.Name))
-			if err != nil && !host.IsAbsent(err) {
-				return nil, err
-			}
-			by := strings.TrimSuffix(e.Name, ext)
-			for _, l := range in {
-				out[by] = append(out[by], l.Name)
+			if err := f(dir, e); err != nil {
+				return err
 			}
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // DefaultTarget is what default.target leads to (systemd.special(7)); on Debian, without a link

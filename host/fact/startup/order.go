@@ -2,7 +2,6 @@ package startup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -118,31 +117,23 @@ func ordered(units map[string]*unitFile) *Order {
 // unitFiles lists the folders in which systemd looks for units.
 func unitFiles(ctx context.Context, h *host.Host) (*files, error) {
 	f := &files{of: map[string]string{}, drops: map[string][]string{}, alias: map[string]string{}}
-	for _, dir := range folders {
-		es, err := h.ReadDir(ctx, dir)
-		if host.IsAbsent(err) || errors.Is(err, host.ErrNotRunning) { // /run of a root folder
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range es {
-			name := path.Join(dir, e.Name)
-			if unit, ok := strings.CutSuffix(e.Name, ".d"); ok && path.Ext(unit) != "" && dir != folders[0] {
-				in, err := h.Glob(ctx, name, "*.conf")
-				if err != nil {
-					return nil, err
-				}
-				f.drops[unit] = append(f.drops[unit], in...)
-				continue
+	err := eachEntry(ctx, h, func(dir string, e host.Entry) error {
+		name := path.Join(dir, e.Name)
+		if unit, ok := strings.CutSuffix(e.Name, ".d"); ok && path.Ext(unit) != "" && dir != folders[0] {
+			in, err := h.Glob(ctx, name, "*.conf")
+			if err != nil {
+				return err
 			}
-			if f.of[e.Name] != "" || f.alias[e.Name] != "" || !slices.Contains(kinds, path.Ext(e.Name)) {
-				continue
-			}
-			if err := f.add(ctx, h, e, name); err != nil {
-				return nil, err
-			}
+			f.drops[unit] = append(f.drops[unit], in...)
+			return nil
 		}
+		if f.of[e.Name] != "" || f.alias[e.Name] != "" || !slices.Contains(kinds, path.Ext(e.Name)) {
+			return nil
+		}
+		return f.add(ctx, h, e, name)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return f, nil
 }
