@@ -42,6 +42,9 @@ func next(m *Meta, o *trap.Outcome) string {
 // hint says what to do about an unknown outcome; empty where nothing general helps.
 func hint(m *Meta, o *trap.Outcome) string {
 	again := "fettle check " + ui.Quote(o.Trap)
+	if o.Trap == trap.NotLoaded {
+		again = "fettle check"
+	}
 	is := func(err error) bool { return strings.Contains(o.Reason, err.Error()) }
 	live := m.Kind == host.KindLive
 	if limit, ok := trap.TookTooLong(o.Reason); ok {

@@ -257,6 +257,14 @@ func TestHintOfTime(t *testing.T) {
 	}
 }
 
+// TestHintOfRules: what stands for rules is no trap that can be checked.
+func TestHintOfRules(t *testing.T) {
+	o := &trap.Outcome{Trap: trap.NotLoaded, Status: trap.Unknown, Reason: "open /x: " + host.ErrDenied.Error()}
+	if got := hint(&Meta{Kind: host.KindLive, Identity: host.Identity{EUID: 1}}, o); got != "run as root: sudo fettle check" {
+		t.Error(got)
+	}
+}
+
 // TestWhereToRun: what to run next must not be taken for a command for the
 // machine that looks at another one.
 func TestWhereToRun(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"fettle/host/fact/conffile"
 	"fettle/internal/lazy"
 	"fettle/internal/sorted"
+	"fettle/internal/ui"
 )
 
 // Outlook is what the changes mean for the host.
@@ -248,7 +249,7 @@ func (o *Outlook) asks(ctx context.Context, h *host.Host) error {
 		}
 	}
 	if len(unread) > 0 {
-		return fmt.Errorf("whether configuration files were changed here: %s cannot be read; run it as root", strings.Join(unread, ", "))
+		return fmt.Errorf("whether configuration files were changed here: %s cannot be read; run it as root", ui.Few(unread, 3))
 	}
 	return nil
 }

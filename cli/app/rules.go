@@ -1,6 +1,8 @@
 package app
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,12 +67,20 @@ func (a *App) loadRules() error {
 	a.Rules.loaded, a.Rules.refused = append(a.Rules.loaded, packed...), append(a.Rules.refused, refused...)
 	cache.Save()
 	for _, r := range a.Rules.refused {
-		a.Warn(r.Error())
+		if !onlyForRoot(r) {
+			a.Warn(r.Error())
+		}
 	}
 	for _, r := range a.Rules.loaded {
 		a.Traps = append(a.Traps, r.Trap())
 	}
 	return nil
+}
+
+// onlyForRoot reports whether this user may not look for packs: fettle's folder is root's, and most hosts have no
+// pack. check says that it is unknown; the other verbs need no warning each time.
+func onlyForRoot(r rule.Refused) bool {
+	return r.Path == pack.Host().Dir && errors.Is(r.Err, fs.ErrPermission) && os.Geteuid() != 0
 }
 
 // packRemedies tells of a pack whether root turned its remedies on: packs.remedies in
@@ -86,21 +96,17 @@ func packRemedies() func(name string) bool {
 	return func(name string) bool { return slices.Contains(conf().Packs.Remedies, name) }
 }
 
-// notLoaded is in a report for the rules that were not loaded: what they
-// would have found, nobody knows.
-const notLoaded = "rule-not-loaded"
-
 // NotLoaded is the trap that stands for rules that were not loaded, and its
 // result; nil when all were.
 func (a *App) NotLoaded() (*trap.Trap, trap.Result) {
 	if len(a.Rules.refused) == 0 {
 		return nil, trap.Result{}
 	}
-	res := trap.Result{Trap: notLoaded}
+	res := trap.Result{Trap: trap.NotLoaded}
 	for _, r := range a.Rules.refused {
 		res.Outcomes = append(res.Outcomes, trap.Outcome{Trap: res.Trap, Subject: r.Path, Status: trap.Unknown, Reason: r.Error()})
 	}
-	return &trap.Trap{Lore: "---\nid: " + notLoaded + "\ntitle: A rule was not loaded\n---\n"}, res
+	return &trap.Trap{Lore: "---\nid: " + trap.NotLoaded + "\ntitle: A rule was not loaded\n---\n"}, res
 }
 
 // ForFleet leaves this machine's rules out of a check of other hosts: these

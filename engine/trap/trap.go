@@ -220,3 +220,7 @@ type Resolved struct {
 	Said    string    `json:"said"` // its severity and summary
 	Since   time.Time `json:"since,omitzero"`
 }
+
+// NotLoaded is in a report for the rules that were not loaded: what they would have found, nobody knows. No trap is
+// called so.
+const NotLoaded = "rule-not-loaded"

@@ -3,6 +3,7 @@ package means
 import (
 	"runtime"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -14,6 +15,24 @@ const (
 	Nobody = 65534
 	Staff  = 50
 )
+
+// AsNobody runs do on a thread whose effective user is Nobody.
+func AsNobody(t *testing.T, do func()) {
+	t.Helper()
+	Root(t)
+	done := make(chan syscall.Errno)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: it ends with the goroutine
+		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), Nobody, ^uintptr(0))
+		if errno == 0 {
+			do()
+		}
+		done <- errno
+	}()
+	if errno := <-done; errno != 0 {
+		t.Fatal(errno)
+	}
+}
 
 // Attacker repeats an act until stop, with the rights to files of Nobody as a
 // member of Staff: whatever he may not do fails. Stop tells how often it ran.

@@ -3,32 +3,11 @@ package accept
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"fettle/internal/means"
 )
-
-// asNobody runs do on a thread whose effective user is nobody. The thread is
-// not used again.
-func asNobody(t *testing.T, do func()) {
-	t.Helper()
-	means.Root(t)
-	done := make(chan syscall.Errno)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: it ends with the goroutine
-		_, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0))
-		if errno == 0 {
-			do()
-		}
-		done <- errno
-	}()
-	if errno := <-done; errno != 0 {
-		t.Fatal(errno)
-	}
-}
 
 // TestDefaultOfOthersHome: an own file that cannot be read or found must not
 // stop a check, as it does for cron, service users and after su without "-".
@@ -52,7 +31,7 @@ func TestDefaultOfOthersHome(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("HOME", c.home)
 			t.Setenv("XDG_CONFIG_HOME", c.xdg)
-			asNobody(t, func() {
+			means.AsNobody(t, func() {
 				l, err := Default()
 				switch {
 				case err != nil:
