@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	mathrand "math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -298,14 +297,7 @@ func startSSHD(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	for range 100 {
-		if c, err := net.Dial("tcp", "127.0.0.1:2222"); err == nil {
-			c.Close()
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal("sshd does not listen")
+	means.Dial(t, "tcp", "127.0.0.1:2222").Close()
 }
 
 // methods are what sshd offers alice.

@@ -294,16 +294,7 @@ func TestConsoleBoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { qemu.Process.Kill(); qemu.Wait() })
-	var monitor net.Conn
-	for range 100 {
-		if monitor, err = net.Dial("unix", filepath.Join(dir, "monitor")); err == nil {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	monitor := means.Dial(t, "unix", filepath.Join(dir, "monitor"))
 	defer monitor.Close()
 	port := simulator(t, serial, "other")
 	err = console(t, way{"ipmi", "127.0.0.1"}, consoleOptions{port: port}, "other", func(out, _ *lockedBuffer, keys io.Writer) {

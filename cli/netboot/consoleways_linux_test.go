@@ -70,13 +70,7 @@ func sshServer(t *testing.T) (port int) {
 	was := ssh
 	t.Cleanup(func() { ssh = was })
 	ssh = write("ssh", fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", client, config), 0o700)
-	for range 100 {
-		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			c.Close()
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	means.Dial(t, "tcp", fmt.Sprintf("127.0.0.1:%d", port)).Close()
 	return port
 }
 

@@ -84,19 +84,11 @@ func startSSH(t *testing.T) *sshServer {
 		_ = sshd.Process.Signal(syscall.SIGTERM)
 		_ = sshd.Wait()
 	})
-	for range 100 {
-		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.31:%d", port)); err == nil {
-			c.Close()
-			// The sockets of control masters in a folder of this run, which is removed.
-			t.Setenv("XDG_RUNTIME_DIR", "")
-			t.Setenv("XDG_CACHE_HOME", os.DevNull) // in which no folder can be made
-			return s
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	b, _ := os.ReadFile(log.Name())
-	t.Fatalf("sshd does not answer: %s", b)
-	return nil
+	means.Dial(t, "tcp", fmt.Sprintf("127.0.0.31:%d", port)).Close()
+	// The sockets of control masters in a folder of this run, which is removed.
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	t.Setenv("XDG_CACHE_HOME", os.DevNull) // in which no folder can be made
+	return s
 }
 
 func freePort(t *testing.T) int {

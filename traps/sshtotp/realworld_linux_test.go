@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -163,16 +162,7 @@ func (w *world) serve(t *testing.T, config, stack string) {
 			t.Logf("sshd said:\n%s", b[max(0, len(b)-4000):])
 		}
 	})
-	for range 100 {
-		c, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			c.Close()
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	b, _ := os.ReadFile("/run/sshd.log")
-	t.Fatalf("sshd does not listen:\n%s", b)
+	means.Dial(t, "tcp", "127.0.0.1:"+port).Close()
 }
 
 // gives is what a login brings.

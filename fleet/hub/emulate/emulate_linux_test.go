@@ -170,13 +170,7 @@ func checkNow(t *testing.T, n int, secured bool) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Process.Signal(syscall.SIGTERM); _ = c.Wait() }()
-	for range 600 {
-		if nc, err := net.Dial("tcp", addr); err == nil {
-			nc.Close()
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	means.Dial(t, "tcp", addr).Close()
 	f := &Fleet{Fleet: synthetic.Fleet{Seed: 1, Hosts: n, Start: time.Now().Add(-60 * 24 * time.Hour)}, Addr: addr, Changed: 0.05}
 	if f.Keys, err = bus.LoadKeys(dir); err != nil {
 		t.Fatal(err)

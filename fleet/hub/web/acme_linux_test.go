@@ -78,13 +78,7 @@ func TestACME(t *testing.T) {
 	}
 	end := func() { _ = server.Process.Kill(); _ = server.Wait() }
 	t.Cleanup(end)
-	for range 200 {
-		if c, err := net.Dial("tcp", at("directory")); err == nil {
-			c.Close()
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	means.Dial(t, "tcp", at("directory")).Close()
 	visit := func() {
 		t.Helper()
 		// crypto/x509 reads the system's authorities once: this is a process of its own.

@@ -99,16 +99,7 @@ func (m *installed) boot(t *testing.T) {
 	m.gone = make(chan error, 1)
 	go func() { m.gone <- m.qemu.Wait() }()
 	t.Cleanup(func() { m.qemu.Process.Kill() })
-	var err error
-	for range 100 {
-		if m.shell, err = net.Dial("unix", file("shell")); err == nil {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	if err != nil {
-		t.Fatal(err, said.String())
-	}
+	m.shell = means.Dial(t, "unix", file("shell"))
 	m.lines = bufio.NewReader(m.shell)
 	m.answer(t)
 	m.says(t, "systemctl is-system-running --wait", "")
