@@ -82,6 +82,8 @@ func (c *Client) argv(kvm bool) ([]string, error) {
 		"unix:" + clientMonitor + ",server=on,wait=off",
 		"-netdev",
 		"stream,id=wire,server=on,addr.type=unix,addr.path=" + clientWire,
+		"-boot", // after DHCP got no answer in time
+		"reboot-timeout=3000",
 	}
 	card := "virtio-net-pci,netdev=wire,bootindex=1,mac=" + ClientMAC
 	if c.UEFI {

@@ -84,10 +84,16 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 		m.cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		m.cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
-	err = m.cmd.Start()
+	free := func() {}
+	if opt.Kernel.Engine == "uml" {
+		free, err = places.start(m.cmd.Start)
+	} else {
+		err = m.cmd.Start()
+	}
 	toHost.Close()
 	silent.Close()
 	if err != nil {
+		free()
 		leash.Close()
 		fromGuest.Close()
 		return nil, fmt.Errorf("starting the throwaway machine in namespaces of its own: %w", err)
@@ -102,6 +108,7 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 	}()
 	go func() {
 		werr := m.cmd.Wait()
+		free()
 		restore()
 		close(m.gone)
 		rerr := <-read

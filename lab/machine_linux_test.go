@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,14 +150,20 @@ func machines(t *testing.T, bin string) []string {
 }
 
 // uml counts the processes of User-Mode Linux kernels that the process pid
-// has started: their command line names it.
+// has started: their command line names it. Each is kept on one CPU.
 func uml(t *testing.T, pid int) int {
 	t.Helper()
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	n := 0
 	for _, p := range all {
-		if b, err := os.ReadFile(p); err == nil && bytes.Contains(b, fmt.Appendf(nil, "umid=fettle-%d\x00", pid)) {
-			n++
+		b, err := os.ReadFile(p)
+		if err != nil || !bytes.Contains(b, fmt.Appendf(nil, "umid=fettle-%d\x00", pid)) {
+			continue
+		}
+		n++
+		status, err := os.ReadFile(filepath.Join(filepath.Dir(p), "status"))
+		if err == nil && !regexp.MustCompile(`\nCpus_allowed_list:\s*\d+\n`).Match(status) {
+			t.Errorf("a User-Mode Linux kernel is passed from CPU to CPU:\n%s", status)
 		}
 	}
 	return n

@@ -7,10 +7,10 @@ import (
 )
 
 // Dial connects to a server that the test has started and that may not listen yet: a socket's file is there from
-// bind(2) on, and refuses until listen(2). It fails the test after a minute.
+// bind(2) on, and refuses until listen(2). It fails the test after Patience.
 func Dial(t testing.TB, network, addr string) net.Conn {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
 		c, err := net.Dial(network, addr)
 		if err == nil {
 			return c

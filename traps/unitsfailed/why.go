@@ -2,6 +2,7 @@ package unitsfailed
 
 import (
 	"strings"
+	"time"
 	"unicode"
 
 	"fettle/host"
@@ -48,16 +49,25 @@ func says(text string) bool {
 	return len(words) > 1
 }
 
+// lastRun are the messages from the unit's last start on. What a program that ends at once has printed can be
+// stored a moment before systemd's line that it starts it: they come to journald by different sockets.
+func lastRun(said []host.Message) []host.Message {
+	for i := len(said) - 1; i >= 0; i-- {
+		if m := said[i]; m.By == "systemd" && strings.HasPrefix(m.Text, "Starting ") {
+			for i > 0 && said[i-1].By != "systemd" && m.Last.Sub(said[i-1].Last) <= time.Second {
+				i--
+			}
+			return said[i:]
+		}
+	}
+	return said
+}
+
 // telling is the message that says best why a unit failed: the first of its
 // last run that speaks of trouble, else what systemd saw of its end. What the program
 // itself calls a warning, and what says no more than that it failed, comes after these.
 func telling(said []host.Message) *host.Message {
-	for i := len(said) - 1; i >= 0; i-- {
-		if m := said[i]; m.By == "systemd" && strings.HasPrefix(m.Text, "Starting ") {
-			said = said[i:]
-			break
-		}
-	}
+	said = lastRun(said)
 	var mild *host.Message
 	for i := range said {
 		m := &said[i]
