@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"net/netip"
+	"strings"
+)
 
 // knownHosts keeps of ssh's known_hosts (sshd(8)) how many hosts there are,
 // and whether their names are hashed. Keys tell who a host is: they go.
@@ -17,11 +20,30 @@ func (r *Redactor) knownHosts(s string) string {
 		case strings.HasPrefix(f[0], "|"):
 			b.WriteString(mark + "|1|x|x " + r.Text(f[1]) + " " + Dropped)
 		default:
-			b.WriteString(mark + r.Text(f[0]) + " " + r.Text(f[1]) + " " + Dropped)
+			b.WriteString(mark + r.knownNames(f[0]) + " " + r.Text(f[1]) + " " + Dropped)
 		}
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// knownNames redacts the first field of a line of known_hosts (sshd(8)): patterns of names and addresses, with
+// commas between them. A name is one here though each of its words may be an everyday one.
+func (r *Redactor) knownNames(list string) string {
+	names := strings.Split(list, ",")
+	for i, n := range names {
+		at := strings.IndexFunc(n, func(c rune) bool { return !strings.ContainsRune("*?![.", c) })
+		name, port, _ := strings.Cut(n[max(0, at):], "]")
+		if _, err := netip.ParseAddr(name); err == nil || at < 0 {
+			names[i] = r.Text(n)
+			continue
+		}
+		names[i] = n[:at] + r.Host(name)
+		if strings.HasPrefix(n, "[") {
+			names[i] += "]" + port
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 // ownSockets keeps of /proc/net/udp the lines of sockets that are bound to the

@@ -146,7 +146,7 @@ func (g *generation) try(ctx context.Context, pkg string, same map[string]string
 		switch {
 		case !valid(changed):
 			how = stale
-		case covered.has(m.file, m.line):
+		case m.ran == 0 || covered.has(m.file, m.ran):
 			how = g.goTest(ctx, m.file, changed, tests)
 		}
 		switch how {

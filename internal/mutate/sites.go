@@ -14,6 +14,7 @@ import (
 type mutant struct {
 	file string
 	line int
+	ran  int    // the line that has run where this one has; 0: no profile says whether it has
 	what string // "< becomes <="
 	text string // the line as it was, without blanks around it
 	off  int    // where in the file, in bytes
@@ -62,22 +63,41 @@ func sites(file string, src []byte) ([]*mutant, error) {
 		return nil, err
 	}
 	s := &finder{file: file, src: src, fset: fset}
+	for _, d := range f.Decls {
+		if _, ok := d.(*ast.GenDecl); ok {
+			s.beside = append(s.beside, span{d.Pos(), d.End(), 0})
+		}
+	}
 	ast.Inspect(f, s.visit)
 	return s.found, nil
 }
 
+// span is code of which no line is in a profile of what ran, and the line that says it nevertheless: the
+// conditions of a switch are evaluated, whichever case is taken. What is declared outside of functions has none.
+type span struct {
+	from, to token.Pos
+	ran      int
+}
+
 type finder struct {
-	file  string
-	src   []byte
-	fset  *token.FileSet
-	found []*mutant
+	file   string
+	src    []byte
+	fset   *token.FileSet
+	beside []span
+	found  []*mutant
 }
 
 func (s *finder) add(from, to token.Pos, by, what string) {
 	p := s.fset.Position(from)
 	line := bytes.Split(s.src, []byte("\n"))[p.Line-1]
-	s.found = append(s.found, &mutant{file: s.file, line: p.Line, what: what, text: string(bytes.TrimSpace(line)),
-		off: p.Offset, end: s.fset.Position(to).Offset, by: by})
+	m := &mutant{file: s.file, line: p.Line, ran: p.Line, what: what, text: string(bytes.TrimSpace(line)),
+		off: p.Offset, end: s.fset.Position(to).Offset, by: by}
+	for _, b := range s.beside {
+		if b.from <= from && from < b.to {
+			m.ran = b.ran // the innermost comes last
+		}
+	}
+	s.found = append(s.found, m)
 }
 
 func (s *finder) text(n ast.Node) string {
@@ -88,6 +108,12 @@ func (s *finder) visit(n ast.Node) bool {
 	switch x := n.(type) {
 	case *ast.GenDecl:
 		return x.Tok != token.IMPORT
+	case *ast.SwitchStmt:
+		for _, c := range x.Body.List {
+			for _, e := range c.(*ast.CaseClause).List {
+				s.beside = append(s.beside, span{e.Pos(), e.End(), s.fset.Position(x.Pos()).Line})
+			}
+		}
 	case *ast.BinaryExpr:
 		s.binary(x)
 	case *ast.UnaryExpr:

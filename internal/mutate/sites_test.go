@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,6 +81,37 @@ func TestCoverage(t *testing.T) {
 	l, err := readCoverage(strings.NewReader("mode: set\nfettle/p/f.go:3.10,5.2 2 1\nfettle/p/f.go:7.1,9.2 1 0\n"))
 	if err != nil || !l.has("p/f.go", 4) || l.has("p/f.go", 8) || l.has("p/f.go", 6) || l.has("q/f.go", 4) {
 		t.Errorf("%v, %v", l, err)
+	}
+}
+
+// The condition of a case has run where its switch has, whether the case was taken or not; whether a constant of
+// the package was used no profile says.
+func TestWhatMustHaveRun(t *testing.T) {
+	all, err := sites("p/f.go", []byte(`package p
+
+const limit = 3 + 4
+
+func f(n int) int {
+	switch n++; {
+	case n < limit:
+	case n > 9:
+		switch {
+		case n == 5:
+			return n - 1
+		}
+	}
+	return n
+}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[int]int{}
+	for _, m := range all {
+		got[m.line] = m.ran
+	}
+	if want := map[int]int{3: 0, 7: 6, 8: 6, 10: 9, 11: 11}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

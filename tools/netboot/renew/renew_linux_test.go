@@ -193,12 +193,13 @@ func TestMirrorsThatLie(t *testing.T) {
 		good[k] = v
 	}
 	other := newMirror(t) // another key's
+	const tampered = "/dists/bookworm/" + images + "/SHA256SUMS is not the file that Debian signed: the"
 	for want, change := range map[string]func(){
 		"signature is not good": func() { m.files["InRelease"] = other.files["InRelease"] },
 		"signature is not good ": func() {
 			m.files["InRelease"] = bytes.Replace(m.files["InRelease"], []byte("oldstable"), []byte("newstable"), 1)
 		},
-		"not the file that Debian signed: the": func() { m.files[images+"/SHA256SUMS"] = append(m.files[images+"/SHA256SUMS"], '\n') },
+		tampered:                               func() { m.files[images+"/SHA256SUMS"] = append(m.files[images+"/SHA256SUMS"], '\n') },
 		"not the file that Debian signed (its": func() { m.files[images+"/netboot/netboot.tar.gz"] = []byte("another") },
 		"the mirror answers 404":               func() { delete(m.files, images+"/netboot/netboot.tar.gz") },
 		"was valid until 2001-01-01":           func() { m.put(tarball(tree("a")...), "Valid-Until: Mon, 01 Jan 2001 00:00:00 UTC\n") },
