@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func listening(t *testing.T, expires time.Time) (*bus.Keys, *nats.Conn, Invite) 
 func TestAs(t *testing.T) {
 	keys, nc, invite := listening(t, time.Now().Add(time.Hour))
 	_, _, other := listening(t, time.Now().Add(time.Hour))
-	d := &Service{DB: storetest.SQLite(t), Keys: keys, URLs: invite.URLs, Log: func(string) {}}
+	d := &Service{DB: storetest.SQLite(t), Keys: keys, URLs: []string{"tls://hub.example:4222"}, Log: func(string) {}}
 	if _, err := As(t.Context(), invite, "web1", nil); err == nil || !strings.Contains(err.Error(), "no hub answers there") {
 		t.Errorf("while no hub serves: %v", err)
 	}
@@ -97,6 +98,9 @@ func TestAs(t *testing.T) {
 	}
 	if h, err := d.DB.HostByAgent(t.Context(), got.Agent); err != nil || h.Name != "web1" {
 		t.Errorf("%+v, %v", h, err)
+	}
+	if !slices.Equal(got.URLs, d.URLs) {
+		t.Errorf("it is to connect to %v, want what the hub says, %v", got.URLs, d.URLs)
 	}
 	if b, _ := pem.Decode(got.CA); b == nil || Pin(b.Bytes) != invite.Pin {
 		t.Errorf("its authority: %s", got.CA)

@@ -219,6 +219,23 @@ func TestOIDCProviderDown(t *testing.T) {
 	}
 }
 
+// TestOIDCWhoSeesNothing: somebody who may log in, and whose groups see no group of hosts, is told so.
+func TestOIDCWhoSeesNothing(t *testing.T) {
+	for group, want := range map[string]int{"web team": 303, "staff": 403} {
+		p := newProvider(t)
+		p.claims = map[string]any{"preferred_username": "ann", "groups": []any{group}}
+		w := newWorld(t, func(cfg *Config) {
+			cfg.OIDC = &OIDC{Name: "Example", Issuer: p.URL, ClientID: "hub", Secret: "s", Redirect: "http://hub.invalid/login/oidc/back",
+				Sees: map[string][]string{"web team": {"web"}}, Client: p.Client()}
+		})
+		_, _, h := w.get("/login/oidc")
+		code, body, _ := w.get(p.authorise(h.Get("Location")))
+		if code != want || (len(w.sessions) == 1) != (want == 303) || want == 403 && !strings.Contains(body, "in no group that") {
+			t.Errorf("%s: %d with %d sessions, want %d: %s", group, code, len(w.sessions), want, body)
+		}
+	}
+}
+
 // TestRoleIsLookedUpAgain: who is no longer an operator, or no longer anybody, at the
 // provider, is soon none here; the others notice nothing.
 func TestRoleIsLookedUpAgain(t *testing.T) {
