@@ -26,6 +26,10 @@ const (
 // sends ahead of the hub's answers.
 const perSubject = 16
 
+// electing is how long a cluster may take: servers that are to keep a new stream elect one of them in 4 to 9 seconds
+// (nats-server 2.9 to 2.12, server/raft.go, minElectionTimeout), and those of a new cluster elect a leader first.
+const electing = time.Minute
+
 // OpenStream makes the stream and the hub's consumer, or brings them to what
 // this version wants of them.
 func OpenStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int) (jetstream.Consumer, error) {
@@ -33,6 +37,8 @@ func OpenStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, electing)
+	defer cancel()
 	// Nothing is acknowledged by the stream: what counts is the hub's commit,
 	// and an acknowledgement goes wherever a publisher says, to all agents too.
 	s, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{

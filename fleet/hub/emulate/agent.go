@@ -28,9 +28,10 @@ import (
 // Fleet is agents that are emulated.
 type Fleet struct {
 	synthetic.Fleet
-	Addr string
-	TLS  *tls.Config // nil: plain
-	Keys *bus.Keys
+	First int // the number of the first; a large fleet is emulated by several processes
+	Addr  string
+	TLS   *tls.Config // nil: plain
+	Keys  *bus.Keys
 	// Changed is the share of hosts of whose state something changed since.
 	Changed float64
 
@@ -48,31 +49,35 @@ type agent struct {
 	conn    net.Conn
 	mu      sync.Mutex
 	seq     int64
-	state   message.State
+	day     int    // of what it reported last
+	digest  string // of that
 }
 
-// Connect connects all agents, some concurrently.
-func (f *Fleet) Connect(atOnce int) error {
-	f.Acked, f.Failed = make(chan int, f.Hosts), make(chan error, f.Hosts)
-	f.agents = make([]*agent, f.Hosts)
+// Connect connects agents, some concurrently, until there are so many.
+func (f *Fleet) Connect(to, atOnce int) error {
+	if f.agents == nil {
+		f.Acked, f.Failed = make(chan int, f.Hosts), make(chan error, f.Hosts)
+	}
+	from := len(f.agents)
+	f.agents = append(f.agents, make([]*agent, to-from)...)
 	numbers, errs := make(chan int), make(chan error, atOnce)
 	for range atOnce {
 		go func() {
-			for n := range numbers {
-				a := &agent{f: f, n: n, id: f.Agent(n)}
+			for i := range numbers {
+				a := &agent{f: f, n: f.First + i, id: f.Agent(f.First + i)}
 				if err := a.connect(); err != nil {
-					errs <- fmt.Errorf("agent %d: %w", n, err)
+					errs <- fmt.Errorf("agent %d: %w", a.n, err)
 					return
 				}
-				f.agents[n] = a
+				f.agents[i] = a
 			}
 			errs <- nil
 		}()
 	}
 	var failed error
-	for n := 0; n < f.Hosts && failed == nil; n++ {
+	for i := from; i < to && failed == nil; i++ {
 		select {
-		case numbers <- n:
+		case numbers <- i:
 		case failed = <-errs:
 		}
 	}
@@ -208,7 +213,7 @@ func (a *agent) message(kind message.Kind) *message.Message {
 	a.seq++
 	m := message.New(kind)
 	m.Agent, m.Instance, m.Seq, m.Sent = a.id, "emulated", a.seq, time.Now().UTC()
-	m.Self = &message.Self{Every: time.Hour}
+	m.Self = &message.Self{Every: time.Hour, Machine: "of " + a.id, Accepts: message.NoAccepts}
 	return m
 }
 
@@ -229,13 +234,14 @@ func (a *agent) publish(m *message.Message) error {
 	return a.write(append(append(out, b...), '\r', '\n'))
 }
 
-// Report lets agents send whole reports: those with these numbers.
+// Report lets agents send whole reports: those from and to which it is.
 func (f *Fleet) Report(from, to int) error {
 	for _, a := range f.agents[from:to] {
-		a.state = f.State(a.n, 0)
+		state := f.State(a.n, 0)
+		a.digest = state.Digest()
 		m := a.message(message.Whole)
-		m.Why, m.Digest = "start", a.state.Digest()
-		m.Run = &message.Run{Meta: &a.state.Meta, Traps: a.state.Traps, Results: a.state.Results, Took: 200 * time.Millisecond}
+		m.Why, m.Digest = "start", a.digest
+		m.Run = &message.Run{Meta: &state.Meta, Traps: state.Traps, Results: state.Results, Took: 200 * time.Millisecond}
 		if err := a.publish(m); err != nil {
 			return err
 		}
@@ -247,11 +253,12 @@ func (f *Fleet) Report(from, to int) error {
 // month later.
 func (a *agent) answer(q *message.Ask) error {
 	m := a.message(message.Change)
-	m.Why, m.Ask, m.Base, m.Digest, m.Run = "ask", q.ID, a.state.Digest(), a.state.Digest(), &message.Run{Took: 200 * time.Millisecond}
+	m.Why, m.Ask, m.Base, m.Digest, m.Run = "ask", q.ID, a.digest, a.digest, &message.Run{Took: 200 * time.Millisecond}
 	if every := int(1 / max(a.f.Changed, 1e-6)); a.n%every == 0 {
-		next := a.f.State(a.n, 30)
-		m.Digest, m.Run = next.Digest(), next.Since(&a.state)
-		a.state = next
+		const month = 30
+		was, next := a.f.State(a.n, a.day), a.f.State(a.n, a.day+month)
+		m.Digest, m.Run = next.Digest(), next.Since(&was)
+		a.day, a.digest = a.day+month, m.Digest
 	}
 	return a.publish(m)
 }

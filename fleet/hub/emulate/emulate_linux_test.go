@@ -30,13 +30,15 @@ import (
 	"fettle/internal/means"
 )
 
-// The test's own binary is the hub, too: a process whose memory is measured.
+// The test's own binary is the hub, too: a process whose memory is measured. So are the hubs and the agents of a cluster.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv("EMULATE_HUB"); dir != "" {
-		if err := serve(dir); err != nil {
-			log.Fatal(err)
+	for part, run := range map[string]func(dir string) error{"EMULATE_HUB": serve, "EMULATE_ONE_HUB": oneHub, "EMULATE_MANY": many} {
+		if dir := os.Getenv(part); dir != "" {
+			if err := run(dir); err != nil {
+				log.Fatal(err)
+			}
+			os.Exit(0)
 		}
-		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -200,7 +202,7 @@ func checkNow(t *testing.T, n int, secured bool) {
 		)
 		step, used = time.Now(), now
 	}
-	if err := f.Connect(16); err != nil {
+	if err := f.Connect(n, 16); err != nil {
 		t.Fatal(err)
 	}
 	lap("connected")
@@ -253,13 +255,16 @@ func processor(pid int) float64 {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(b), ") ")
 	fields := strings.Fields(rest)
-	if len(fields) < 13 {
+	if len(fields) < 15 {
 		return 0
 	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
+	sum := 0
+	for _, f := range fields[11:15] { // by itself and in the kernel, and of its children that ended
+		n, _ := strconv.Atoi(f)
+		sum += n
+	}
 	const hertz = 100 // USER_HZ
-	return float64(user+system) / hertz
+	return float64(sum) / hertz
 }
 
 func memory(pid int) string {

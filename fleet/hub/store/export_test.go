@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"time"
@@ -134,3 +135,22 @@ func (db *DB) Busy(t interface{ Fatal(...any) }) func() {
 
 // SetBounds bounds what a host may cost, as a test can reach it.
 func (db *DB) SetBounds(b Bounds) { db.bounds = b }
+
+// Quick tells of which agents messages go the quick way; what it did is taken back.
+func (db *DB) Quick(ctx context.Context, items ...Item) (out map[string]Result, err error) {
+	taken := errors.New("taken back")
+	err = db.within(ctx, func(t *tx) error {
+		together := run(items)
+		if len(together) == 0 {
+			return taken
+		}
+		if out, err = (&batch{tx: t, tally: newTally()}).quick(ctx, together); err == nil {
+			err = taken
+		}
+		return err
+	})
+	if errors.Is(err, taken) {
+		err = nil
+	}
+	return out, err
+}

@@ -50,19 +50,43 @@ func (db *DB) Ingest(ctx context.Context, items []Item) ([]Result, error) {
 	out, end := make([]Result, 0, len(items)), time.Now().Add(slice)
 	err := db.within(ctx, func(t *tx) error {
 		b := &batch{tx: t, tally: newTally()}
-		for i := range items {
-			v, err := b.take(ctx, &items[i])
+		for len(out) < len(items) && (len(out) == 0 || time.Now().Before(end)) {
+			some, err := b.some(ctx, items[len(out):])
 			if err != nil {
 				return err
 			}
-			if out = append(out, v); time.Now().After(end) {
-				break
-			}
+			out = append(out, some...)
 		}
 		return b.tally.flush(ctx, t)
 	})
 	if err != nil {
 		return nil, err
+	}
+	return out, nil
+}
+
+// some takes the first of some messages: those that one statement may take, or one.
+func (b *batch) some(ctx context.Context, items []Item) ([]Result, error) {
+	together := run(items)
+	var taken map[string]Result
+	if len(together) == 0 {
+		together = items[:1]
+	} else {
+		var err error
+		if taken, err = b.quick(ctx, together); err != nil {
+			return nil, err
+		}
+	}
+	var out []Result
+	for i := range together {
+		r, done := taken[together[i].Message.Agent]
+		if !done {
+			var err error
+			if r, err = b.take(ctx, &together[i]); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, r)
 	}
 	return out, nil
 }
@@ -90,6 +114,7 @@ type hostRow struct {
 	seen      int64 // when its last message was made, by the hub's clock
 	sent      int64 // and by the host's
 	twin      int64 // since when two machines use its key; 0: one does
+	plain     bool  // none of its findings is accepted by itself
 	cost      cost
 }
 
@@ -167,7 +192,7 @@ func (b *batch) content(ctx context.Context, h *hostRow, it *Item) (Verdict, err
 	}
 	// A host's history goes forward, whatever its clock and the network did.
 	at := max(millis(it.At), h.lastCheck)
-	if m.Kind == message.Change && m.Base == m.Digest && len(m.Run.Results)+len(m.Run.Gone) == 0 && m.Run.Meta == nil {
+	if unchanged(m) {
 		_, err := b.exec(ctx, "UPDATE hosts SET last_check = ?, failed = '', last_ask = ? WHERE id = ?", at, m.Ask, h.id)
 		return Taken, err
 	}

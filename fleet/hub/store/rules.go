@@ -200,11 +200,13 @@ func (a *accepting) holds(k findingKey, rank int, summary string) bool {
 
 // accepting reads what the hub accepts on a host.
 func (b *batch) accepting(ctx context.Context, h *hostRow) (*accepting, error) {
-	single, err := b.acceptances(ctx, h.id)
-	if err != nil {
-		return nil, err
+	out := &accepting{today: b.db.now().UTC().Format(time.DateOnly)}
+	var err error
+	if !h.plain {
+		if out.single, err = b.acceptances(ctx, h.id); err != nil {
+			return nil, err
+		}
 	}
-	out := &accepting{single: single, today: b.db.now().UTC().Format(time.DateOnly)}
 	out.rules, err = b.rulesFor(ctx, h)
 	return out, err
 }

@@ -169,7 +169,7 @@ func (t *tx) stmt(ctx context.Context, q string) (*sql.Stmt, error) {
 	}
 	s, err := t.PrepareContext(ctx, t.db.bind(q))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", q, err)
+		return nil, fmt.Errorf("%.100s: %w", q, err)
 	}
 	t.ready[q] = s
 	return s, nil

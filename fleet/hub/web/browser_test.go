@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/base64"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,30 +30,41 @@ import (
 //go:embed testdata/axe.min.js.zst
 var axe []byte
 
-// TestPictures writes pictures of every page to the folder FETTLE_PICTURES, for
-// people to look at.
+// TestPictures writes pictures of every page, with fleets of several sizes, to the folder FETTLE_PICTURES, for people to
+// look at. FETTLE_HOSTS, FETTLE_WIDTHS, FETTLE_THEMES and FETTLE_PAGE choose, by lists with blanks between.
 func TestPictures(t *testing.T) {
 	dir := os.Getenv("FETTLE_PICTURES")
 	if dir == "" {
 		means.Left(t, "FETTLE_PICTURES=FOLDER makes it write pictures of the pages")
 	}
-	w := ofHosts(t, 400)
-	w.withCaptures(w.aHost().Agent)
+	chosen := func(name, usual string) []string { return strings.Fields(cmp.Or(os.Getenv(name), usual)) }
 	c := newChromium(t)
-	c.open(w.server.URL + "/login")
-	c.look(1280, "light")
-	c.picture(filepath.Join(dir, "login.png"))
-	c.login(w.server.URL, "ann")
-	for _, width := range []int{1280, 390} {
-		for _, theme := range []string{"light", "dark"} {
-			c.look(width, theme)
-			for _, p := range w.pages() {
-				if only := os.Getenv("FETTLE_PAGE"); only != "" && only != p {
-					continue
+	for _, size := range chosen("FETTLE_HOSTS", "0 3 60 20000") {
+		n, err := strconv.Atoi(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, pages := ofHosts(t, n), []string{"/", "/changes", "/traps", "/hosts", "/coverage", "/search?q=web", "/accepted", "/audit"}
+		if n > 1 {
+			w.withCaptures(w.aHost().Agent)
+			pages = w.pages()
+		}
+		c.look(1280, "light")
+		c.open(w.server.URL + "/login")
+		c.picture(filepath.Join(dir, "login.png"))
+		c.login(w.server.URL, "ann")
+		for _, width := range chosen("FETTLE_WIDTHS", "400 800 1280 1920") {
+			wide, err := strconv.Atoi(width)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, theme := range chosen("FETTLE_THEMES", "light dark") {
+				c.look(wide, theme)
+				for _, p := range chosen("FETTLE_PAGE", strings.Join(pages, " ")) {
+					c.open(w.server.URL + p)
+					c.js("new Promise(ok => setTimeout(ok, 300))")
+					c.picture(filepath.Join(dir, fmt.Sprintf("%05d%s-%s-%s.png", n, slug(p), width, theme)))
 				}
-				c.open(w.server.URL + p)
-				c.js("new Promise(ok => setTimeout(ok, 300))")
-				c.picture(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", slug(p), width, theme)))
 			}
 		}
 	}
@@ -139,6 +152,71 @@ func TestInChromium(t *testing.T) {
 				c.complaints() // of the missing page's own status
 			}
 		}
+	}
+}
+
+// broken lists words that are broken within, and cut the parts of tables that cannot be seen without scrolling sideways.
+const (
+	broken = `(() => {
+		const out = [], walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), range = document.createRange();
+		for (let n; (n = walk.nextNode());) {
+			if (n.parentElement.closest("pre, textarea, select, .hide") || !n.parentElement.checkVisibility()) continue;
+			for (const m of n.data.matchAll(/[^\s\/?-]+/g)) {
+				range.setStart(n, m.index); range.setEnd(n, m.index + m[0].length);
+				if (new Set([...range.getClientRects()].map((r) => Math.round(r.top))).size > 1) out.push(m[0]);
+			}
+		}
+		return out.slice(0, 5).join(", ");
+	})()`
+	cut = `[...document.querySelectorAll("main .scroll, main section, main .side > *")].filter((e) => e.scrollWidth > e.clientWidth + 1)
+		.map((e) => e.innerText.slice(0, 60)).slice(0, 3).join(" | ")`
+	blank = `[...document.querySelectorAll("main tbody tr")].filter((r) => r.checkVisibility() && r.offsetHeight >
+			20 + 24 * r.innerText.split("\n").reduce((n, line) => n + Math.ceil(line.length / 34), 0))
+		.map((r) => r.offsetHeight + " pixels: " + r.innerText.replace(/\s+/g, " ").slice(0, 80)).slice(0, 3).join(" | ")`
+	first = `Math.min(...[...document.querySelectorAll("main tbody tr, main article.finding, main .empty")].filter((e) => e.checkVisibility())
+		.map((e) => e.getBoundingClientRect().top + scrollY))`
+)
+
+// TestOnATelephone: at 400 pixels lists are there without scrolling, neither wide nor blank, and no word is broken.
+func TestOnATelephone(t *testing.T) {
+	means.Long(t, "opens pages in Chromium")
+	w := ofHosts(t, 60)
+	c := newChromium(t)
+	c.look(400, "light")
+	c.login(w.server.URL, "ann")
+	const fold = 640 // of a telephone, below its browser's own bars
+	for _, width := range []int{400, 800, 1280} {
+		c.look(width, "light")
+		for _, p := range w.pages() {
+			where := fmt.Sprintf("%s at %d", p, width)
+			c.open(w.server.URL + p)
+			if s := c.js(broken); s != `""` {
+				t.Errorf("%s: broken within: %s", where, s)
+			}
+			if c.js("document.querySelector('.bar').offsetHeight < 100") != "true" {
+				t.Errorf("%s: the bar on top is %s pixels high", where, c.js("document.querySelector('.bar').offsetHeight"))
+			}
+			if width > 400 {
+				continue
+			}
+			if s := c.js(cut); s != `""` {
+				t.Errorf("%s: cut: %s", where, s)
+			}
+			if s := c.js(blank); s != `""` {
+				t.Errorf("%s: rows are mostly blank: %s", where, s)
+			}
+			if s := c.js("const y = " + first + "; !isFinite(y) || y < " + fmt.Sprint(fold)); s != "true" {
+				t.Errorf("%s: the first thing in it is %s pixels down", where, c.js(first))
+			}
+		}
+	}
+	c.look(400, "light")
+	c.open(w.server.URL + "/")
+	if c.js("const y = (e) => document.querySelector(e).getBoundingClientRect().top; y('form[action=\"/ask\"]') < y('main table')") != "true" {
+		t.Error("hosts are asked below the list of traps")
+	}
+	if c.js("[...document.querySelectorAll('[data-curve]')].every((e) => e.dataset.unit)") != "true" {
+		t.Error("a chart does not say what it counts")
 	}
 }
 

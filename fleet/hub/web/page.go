@@ -175,6 +175,7 @@ func (s *site) words() template.FuncMap {
 		"count": count,
 		"n":     digits,
 		"clip":  func(n int, s string) string { return clip(s, n) },
+		"soft":  soft,
 		"prose": func(s string) template.HTML { return template.HTML(ui.MarkdownHTML(s, 3)) }, // which escapes
 
 		// known reports whether this hub knows a trap.
@@ -270,4 +271,24 @@ func clip(s string, n int) string {
 		return s
 	}
 	return string([]rune(s)[:n]) + "…"
+}
+
+// soft lets a browser break a name or a path where a reader would: after a dot, a slash and the like, and within what
+// has none of them for long.
+func soft(s string) template.HTML {
+	const least, most = 3, 20 // characters of a part
+	var b strings.Builder
+	n, left := 0, utf8.RuneCountInString(s)
+	for _, r := range s {
+		b.WriteString(template.HTMLEscapeString(string(r)))
+		n, left = n+1, left-1
+		switch {
+		case unicode.IsSpace(r):
+			n = 0
+		case left >= least && (n >= most || n >= least && strings.ContainsRune("/.,:;=@_-", r)):
+			b.WriteString("<wbr>")
+			n = 0
+		}
+	}
+	return template.HTML(b.String())
 }

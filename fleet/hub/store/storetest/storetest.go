@@ -163,6 +163,9 @@ func (s *Server) Stop(sig syscall.Signal) {
 	}
 }
 
+// PID is the server's process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // Database makes an empty database, and returns its URL.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()

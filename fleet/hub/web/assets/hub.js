@@ -132,10 +132,10 @@
       const data = [days.map((d) => Date.parse(d.day) / 1000), ...names.map((n) => days.map((d) => d[n] ?? null))];
       box.replaceChildren();
       const plot = new uPlot({
-        width: box.clientWidth || 600, height: 190, tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), "Etc/UTC"),
+        width: box.clientWidth || 600, height: 210, tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), "Etc/UTC"),
         cursor: { y: false },
         scales: { y: { range: (_, lo, hi) => [0, Math.max(hi || 0, 1) * 1.05] } },
-        axes: [{ ...axis, values: (_, at) => at.map((ts) => new Date(ts * 1e3).toISOString().slice(5, 10)) }, { ...axis, size: 58, values: (_, v) => v.map((n) => Number.isInteger(n) ? n.toLocaleString("en") : "") }],
+        axes: [{ ...axis, label: "day (UTC)", labelFont: font, labelSize: 18, values: (_, at) => at.map((ts) => new Date(ts * 1e3).toISOString().slice(5, 10)) }, { ...axis, size: 58, label: box.dataset.unit, labelFont: font, labelSize: 18, values: (_, v) => v.map((n) => Number.isInteger(n) ? n.toLocaleString("en") : "") }],
         series: [{ label: "Day", value: "{YYYY}-{MM}-{DD}" }, ...names.map((n) => ({
           label: n, stroke: colour(tint[n] || n), width: 1.8, dash: dash[n], points: { show: false },
           value: (_, v) => v == null ? "" : v.toLocaleString("en"),
@@ -144,7 +144,7 @@
       return plot;
     };
     let plot = draw();
-    new ResizeObserver(() => { if (box.clientWidth && Math.abs(plot.width - box.clientWidth) > 2) plot.setSize({ width: box.clientWidth, height: 190 }); }).observe(box);
+    new ResizeObserver(() => { if (box.clientWidth && Math.abs(plot.width - box.clientWidth) > 2) plot.setSize({ width: box.clientWidth, height: 210 }); }).observe(box);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { plot.destroy(); plot = draw(); });
   }
 

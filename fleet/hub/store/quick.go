@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"fettle/fleet/hub/message"
+)
+
+// unchanged tells whether a message says that a check found what the one before it did.
+func unchanged(m *message.Message) bool {
+	return m.Kind == message.Change && m.Base == m.Digest && m.Run.Failed == "" &&
+		len(m.Run.Results)+len(m.Run.Gone) == 0 && m.Run.Meta == nil
+}
+
+// mayBeQuick tells whether a message may be taken together with others.
+func mayBeQuick(m *message.Message) bool {
+	return m.Self != nil && m.Digest != "" && len(m.Fixes) == 0 && unchanged(m)
+}
+
+// quickSizes are how many messages one statement takes: of few lengths, it is prepared seldom.
+var quickSizes = []int{64, 16, 4, 1}
+
+// run is the first of some items, as many as may be taken together: each of another agent.
+func run(items []Item) []Item {
+	agents := map[string]bool{}
+	n := 0
+	for n < len(items) && n < quickSizes[0] && mayBeQuick(items[n].Message) && !agents[items[n].Message.Agent] {
+		agents[items[n].Message.Agent] = true
+		n++
+	}
+	for _, size := range quickSizes {
+		if n >= size {
+			return items[:size]
+		}
+	}
+	return nil
+}
+
+// quickRow are the columns of quickArgs with their types, which PostgreSQL wants to know.
+var quickRow = "(" + strings.Join([]string{aText, aText, aText, aNumber, aNumber, aText, aText, aNumber, aNumber, aNumber, aText, aNumber,
+	aNumber, aNumber, aNumber, aText}, ", ") + ")"
+
+const aText, aNumber = "CAST(? AS TEXT)", "CAST(? AS BIGINT)"
+
+func quickArgs(it *Item, now int64) []any {
+	m, s := it.Message, it.Message.Self
+	return []any{m.Agent, it.Key, m.Instance, m.Seq, it.Prev, m.Digest, s.Machine, millis(it.At), min(millis(m.Sent), now),
+		it.Skew.Milliseconds(), m.Fettle, s.Every.Milliseconds(), s.Waiting, s.Dropped, s.Refused, m.Ask}
+}
+
+// quick takes what almost all of a fleet answers: that nothing changed. One statement does it for many hosts that are as
+// the messages take for granted. Of the others, which the map does not have, nothing is done: they go the long way.
+func (b *batch) quick(ctx context.Context, items []Item) (map[string]Result, error) {
+	now := b.db.now().UnixMilli()
+	var args []any
+	has := map[string]*message.Message{}
+	for i := range items {
+		args = append(args, quickArgs(&items[i], now)...)
+		has[items[i].Message.Agent] = items[i].Message
+	}
+	s, err := b.stmt(ctx, `UPDATE hosts SET seq = v.column4, last_seen = v.column8, last_sent = v.column9, skew_ms = v.column10,
+		agent_version = v.column11, every_ms = v.column12, waiting = v.column13, dropped = v.column14, refused = v.column15,
+		machine = CASE WHEN machine = '' THEN v.column7 ELSE machine END,
+		last_check = CASE WHEN last_check > v.column8 THEN last_check ELSE v.column8 END, failed = '', last_ask = v.column16
+		FROM (VALUES `+strings.Repeat(quickRow+", ", len(items)-1)+quickRow+`) v
+		WHERE agent = v.column1 AND nkey = v.column2 AND retired = 0 AND twin = 0 AND instance = v.column3 AND seq < v.column4
+		AND seq >= v.column5 AND digest = v.column6 AND (machine = '' OR machine = v.column7 OR v.column7 = '')
+		RETURNING id, agent, grp, labels, (SELECT COUNT(*) FROM acceptances a WHERE a.host = hosts.id)`)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(ctx, args...)
+	taken, err := read(rows, err, func(row scanner) (t quickHost, err error) {
+		var single int
+		err = row.Scan(&t.id, &t.agent, &t.group, &t.labels, &single)
+		t.plain = single == 0
+		return t, err
+	})
+	out := map[string]Result{}
+	for i := 0; i < len(taken) && err == nil; i++ {
+		m := has[taken[i].agent]
+		r := Result{Verdict: Taken, Seq: m.Seq}
+		if m.Self.Accepts != "" {
+			r.Accepts, err = b.accepts(ctx, &taken[i].hostRow, m.Self.Accepts)
+		}
+		out[m.Agent] = r
+	}
+	return out, err
+}
+
+// quickHost is a host whose message was taken so.
+type quickHost struct {
+	hostRow
+	agent string
+}

@@ -1,0 +1,143 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"fettle/engine/trap"
+	"fettle/fleet/hub/message"
+	"fettle/fleet/hub/store"
+	"fettle/fleet/hub/store/storetest"
+)
+
+// TestQuick: an answer that nothing changed is taken by one statement, and by it alone where the host is as it was;
+// whatever is odd goes the long way.
+func TestQuick(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a := join(t, db, "web1", "web")
+		s := state(found("bridge-mtu", "br0", trap.Warning))
+		ingest(t, db, store.Taken, began, a.whole(s))
+		answer := func() *message.Message {
+			m := a.change(s)
+			m.Ask, m.Self = "q", &message.Self{Machine: "m", Every: time.Hour, Waiting: 3, Accepts: message.NoAccepts}
+			return m
+		}
+		item := func(m *message.Message) store.Item {
+			return store.Item{Message: m, Key: "Uweb1", Prev: m.Seq - 1, At: began.Add(time.Hour), Skew: time.Second}
+		}
+		for what, spoil := range map[string]func(*store.Item){
+			"strange key":   func(it *store.Item) { it.Key = "Uother" },
+			"taken before":  func(it *store.Item) { it.Message.Seq, it.Prev = 1, 0 },
+			"gap":           func(it *store.Item) { it.Prev = 7; it.Message.Seq = 8 },
+			"other agent":   func(it *store.Item) { it.Message.Instance = "two" },
+			"another state": func(it *store.Item) { it.Message.Base, it.Message.Digest = "x", "x" },
+			"failed":        func(it *store.Item) { it.Message.Run.Failed = "no fettle" },
+			"gone":          func(it *store.Item) { it.Message.Run.Gone = []string{"bridge-mtu"} },
+			"a beat":        func(it *store.Item) { it.Message.Kind = message.Beat },
+			"unlike before": func(it *store.Item) { it.Message.Base = "x" },
+			"nothing of it": func(it *store.Item) { it.Message.Self = nil },
+			"a fix":         func(it *store.Item) { it.Message.Fixes = []message.Fix{{}} },
+		} {
+			it := item(answer())
+			spoil(&it)
+			if got, err := db.Quick(t.Context(), it); len(got) > 0 || err != nil {
+				t.Errorf("%s: %v, %v", what, got, err)
+			}
+			a.seq--
+		}
+		it := item(answer())
+		if got, err := db.Quick(t.Context(), it); err != nil || len(got) != 1 || got["web1"].Verdict != store.Taken || got["web1"].Seq != 2 ||
+			got["web1"].Accepts != nil {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if r, err := db.Ingest(t.Context(), []store.Item{it}); err != nil || r[0].Verdict != store.Taken {
+			t.Fatal(r, err)
+		}
+		h, err := db.HostByAgent(t.Context(), "web1")
+		if err != nil || h.LastAsk != "q" || !h.Checked.Equal(it.At) || !h.Seen.Equal(it.At) || h.Every != time.Hour || h.Waiting != 3 ||
+			h.Skew != time.Second || h.Counts.Warning != 1 {
+			t.Errorf("%+v, %v", h, err)
+		}
+		// What is late turns no clock back, and another machine is noticed.
+		late := item(answer())
+		late.At = began
+		if _, err := db.Ingest(t.Context(), []store.Item{late}); err != nil {
+			t.Fatal(err)
+		}
+		if h, err = db.HostByAgent(t.Context(), "web1"); err != nil || !h.Checked.Equal(it.At) {
+			t.Errorf("%v, %v", h.Checked, err)
+		}
+		clone := item(answer())
+		clone.Message.Self.Machine = "another"
+		if got, err := db.Quick(t.Context(), clone); len(got) > 0 || err != nil {
+			t.Errorf("another machine: %v, %v", got, err)
+		}
+		// An agent that does not have what is accepted is sent it.
+		if err := db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: "web1"}, Trap: "bridge-mtu", Subject: "br0",
+			Reason: "known", Who: "ann", At: began}, store.Audit{At: began, Who: "ann", What: "accept"}); err != nil {
+			t.Fatal(err)
+		}
+		clone.Message.Self.Machine = "m"
+		if got, err := db.Quick(t.Context(), clone); err != nil || got["web1"].Accepts == nil || len(got["web1"].Accepts.Entries) != 1 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// TestQuickOfMany: answers of many hosts in one transaction are taken each, and in order, also where some are odd and where
+// one agent sends twice.
+func TestQuickOfMany(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		const hosts = 90
+		s := state(found("bridge-mtu", "br0", trap.Warning))
+		var agents []*agent
+		var first, items []*message.Message
+		for i := range hosts {
+			a := join(t, db, fmt.Sprintf("web%d", i), "web")
+			agents = append(agents, a)
+			first = append(first, a.whole(s))
+		}
+		ingest(t, db, store.Taken, began, first...)
+		for round := range 2 {
+			for i, a := range agents {
+				m := a.change(s)
+				m.Ask, m.Self = fmt.Sprintf("q%d", round), &message.Self{Every: time.Hour}
+				if i%7 == 0 { // the long way
+					m = a.whole(state(found("bridge-mtu", "br1", trap.Critical)))
+					a.last = &s
+					if round == 0 {
+						m = a.whole(s)
+					}
+				}
+				items = append(items, m)
+				if i == 40 {
+					again := a.change(s)
+					again.Ask, again.Self = "twice", m.Self
+					items = append(items, again)
+				}
+			}
+		}
+		ingest(t, db, store.Taken, began.Add(time.Hour), items...)
+		for i, a := range agents {
+			h, err := db.HostByAgent(t.Context(), a.name)
+			want, ask := [2]int{0, 1}, "q1"
+			if i%7 == 0 {
+				want, ask = [2]int{1, 0}, ""
+			}
+			if i == 40 {
+				ask = "twice"
+			}
+			if err != nil || [2]int{h.Counts.Critical, h.Counts.Warning} != want || h.LastAsk != ask ||
+				!h.Checked.Equal(began.Add(time.Hour)) {
+				t.Errorf("%d: %+v, %v", i, h, err)
+			}
+			if n, err := db.Number(t.Context(), "SELECT seq FROM hosts WHERE agent = '"+a.name+"'"); err != nil || n != a.seq {
+				t.Errorf("%d: %d, want %d, %v", i, n, a.seq, err)
+			}
+		}
+		if err := db.Agree(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
