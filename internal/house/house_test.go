@@ -99,7 +99,7 @@ var rooms = map[string][]string{
 	"cli/keypath":            {"cli/app", "tools/keypath", "host/format"},
 	"cli/mcp":                {"cli/app", "assistant"},
 	"cli/agent":              {"cli/app", "fleet/agent", "fleet/hub/join"},
-	"cli/hub":                {"cli/app", "fleet/hub", "traps", "report"},
+	"cli/hub":                {"cli/app", "fleet/hub", "traps", "report", "engine/pack"},
 	"cli/proving":            {"cli", "engine", "fleet/ssh", "host", "lab", "report", "tools", "traps"},
 	"cmd/":                   {"cli"},
 }
