@@ -26,6 +26,10 @@ type Frozen struct {
 	Gate string // flat: a rule of the conditions of applies and what they read; empty: it applies everywhere
 	Body string // flat: all of the rule
 
+	// Off is the pack whose remedies root has not turned on, where this rule has one; what is
+	// kept does not say so.
+	Off string `json:"-"`
+
 	// shipped says that it is part of this binary. It is not part of what is kept:
 	// no file can say it of itself.
 	shipped bool
