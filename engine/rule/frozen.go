@@ -3,6 +3,7 @@ package rule
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -137,7 +138,13 @@ func (f *Frozen) Trap() *trap.Trap {
 }
 
 // Book is rules in one text.
-func Book(rules []*Frozen) []byte { return flatten(&rules) }
+func Book(rules []*Frozen) []byte {
+	size := 0
+	for _, f := range rules {
+		size += len(f.Lore) + len(f.Gate) + len(f.Body) + 300
+	}
+	return appendFlat(make([]byte, 0, size), reflect.ValueOf(rules))
+}
 
 // OpenBook reads what Book wrote. Of each rule it reads what a list shows. shipped
 // is for the book that is part of the binary, and no other.
