@@ -47,7 +47,8 @@ func BenchmarkPacks(b *testing.B) {
 		b.Fatal(err)
 	}
 	run("../traps/rules", "go", "run", "./generate", "synthetic", filepath.Join(dir, "cost"), "200")
-	if err := os.WriteFile(filepath.Join(dir, "cost", "pack.yaml"), []byte("name: cost\nversion: 1\nexpires: 2999-01-01\n"), 0o644); err != nil {
+	manifest := []byte("name: cost\nversion: 1\nexpires: 2999-01-01\n")
+	if err := os.WriteFile(filepath.Join(dir, "cost", "pack.yaml"), manifest, 0o644); err != nil {
 		b.Fatal(err)
 	}
 	run(dir, means.Tool(b, "ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-f", "key")
