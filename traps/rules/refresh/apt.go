@@ -48,8 +48,8 @@ func (a *apt) of(release string) ([]string, error) {
 	root := filepath.Join(a.dir, suite)
 	opts := []string{"-q", "-o", "Dir::Etc::sourcelist=" + root + "/sources.list", "-o", "Dir::Etc::sourceparts=-",
 		"-o", "Dir::State::lists=" + root + "/lists", "-o", "Dir::State::status=/dev/null",
-		"-o", "Dir::Cache=" + root + "/cache", "-o", "Acquire::Languages=none", "-o", "Acquire::GzipIndexes=false", "-o", "APT::Architecture=amd64", "-o", "APT::Architectures::=amd64",
-		"-o", "APT::Sandbox::User=root"}
+		"-o", "Dir::Cache=" + root + "/cache", "-o", "Acquire::Languages=none", "-o", "Acquire::GzipIndexes=false",
+		"-o", "APT::Architecture=amd64", "-o", "APT::Architectures::=amd64", "-o", "APT::Sandbox::User=root"}
 	if err, ok := a.states[release]; ok {
 		return opts, err
 	}
