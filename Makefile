@@ -9,6 +9,7 @@
 #   make lab-smq-old  kernels with dm-cache's smq before and after 2017, and the lab on them
 #   make lab-zfs    builds OpenZFS, of the release and the newest, and the lab on it
 #   make mutate     puts known mistakes into copies of the source: do the tests notice?
+#   make refresh    confirms tables that age (ends of life, fixed versions) from what apt can fetch
 #   make bench      the figures of BENCHMARKS.md
 #   make man        man pages and completions into out/
 #   make lint       vet, gofmt, staticcheck
@@ -29,7 +30,7 @@ LDFLAGS := -s -w -funcalign=1 -X fettle/internal/build.version=$(VERSION)
 # How long make test tries odd input on each fuzz target; empty: their seeds alone.
 FETTLE_FUZZ ?= 1s
 
-.PHONY: build test test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs bench man lint dist packages release clean
+.PHONY: build test test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs refresh bench man lint dist packages release clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . $(PROGRAMS:%=./cmd/%)
@@ -109,6 +110,11 @@ lab-zfs: build
 # Each patch in a folder testdata/mutations is a mistake that tests must notice.
 mutate:
 	$(GO) run ./internal/mutate
+
+# It says what changed, what could not be had, and which rows nobody has confirmed for a year.
+refresh:
+	$(GO) run ./traps/rules/refresh
+	$(GO) generate ./traps/rules
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...

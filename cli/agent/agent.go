@@ -33,6 +33,9 @@ const stateDir = "/var/lib/fettle-agent"
 // changesDir is where fettle fix keeps what it changed (engine/remedy).
 const changesDir = "/var/lib/fettle"
 
+// packsDir is where fettle keeps packs (engine/pack).
+const packsDir = "/var/lib/fettle/packs"
+
 type program struct {
 	*app.App
 	dir string // --state
@@ -53,7 +56,8 @@ func (p *program) root() *cobra.Command {
 		Long: `fettle-agent runs fettle check on a schedule, when links change, after package
 runs and when the hub asks, and sends what is found to a fettle-hub. It connects
 to the hub and listens on no port. It only checks: a hub can ask it for a check,
-and for nothing else.`,
+and for nothing else. With run --packs, fettle also installs what the hub hands
+on of packs that a key signed which root pinned on this host.`,
 		PersistentPreRunE: app.NoEmptyFlags,
 	}
 	app.StateFlag(c, &p.dir, stateDir, "the agent's `FOLDER`: credentials, and what the hub does not have yet")
@@ -126,6 +130,7 @@ func readKey(file string) (ssh.Signer, error) {
 func (p *program) runCmd() *cobra.Command {
 	var c agent.Config
 	var mib int
+	var packs bool
 	cmd := &cobra.Command{
 		Use: "run [-- FLAG...]", Args: cobra.ArbitraryArgs,
 		Short: "Check this host and report to the hub, until SIGTERM",
@@ -133,6 +138,9 @@ func (p *program) runCmd() *cobra.Command {
 check each time; flags after -- are passed to it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Dir, c.Args, c.MaxKept, c.Changes = p.dir, args, int64(mib)<<20, changesDir
+			if packs {
+				c.Packs = packsDir
+			}
 			if c.Every < time.Minute {
 				return app.Usagef("--every %s: a minute is the least", c.Every)
 			}
@@ -167,6 +175,7 @@ check each time; flags after -- are passed to it.`,
 	f.DurationVar(&c.Soon, "soon", 15*time.Second, "time within which the first check starts")
 	f.IntVar(&mib, "keep", 32, "space for results while the hub cannot be reached, in `MIB`")
 	f.BoolVar(&c.Events, "events", true, "also check when links change, after package runs, and when the clock is set")
+	f.BoolVar(&packs, "packs", false, "install packs that the hub hands on, if a pinned key signed them")
 	f.StringVar(&c.Fettle, "fettle", "", "the `PROGRAM` fettle (default: beside this one, or on PATH)")
 	return cmd
 }

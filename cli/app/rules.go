@@ -96,6 +96,16 @@ func packRemedies() func(name string) bool {
 	return func(name string) bool { return slices.Contains(conf().Packs.Remedies, name) }
 }
 
+// RemedyOff is the pack whose remedies root has not turned on, where a trap has one; else empty.
+func (a *App) RemedyOff(id string) string {
+	for _, r := range a.Rules.loaded {
+		if r.ID == id {
+			return r.Off
+		}
+	}
+	return ""
+}
+
 // NotLoaded is the trap that stands for rules that were not loaded, and its
 // result; nil when all were.
 func (a *App) NotLoaded() (*trap.Trap, trap.Result) {

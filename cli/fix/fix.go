@@ -17,6 +17,7 @@ import (
 	"fettle/engine/remedy/machine"
 	"fettle/engine/remedy/step"
 	"fettle/engine/trap"
+	"fettle/internal/config"
 	"fettle/internal/ui"
 )
 
@@ -172,6 +173,10 @@ func fix(ctx context.Context, a *app.App, id string, o Options) error {
 		}
 		nothingToMend(a, t, o)
 		return nil
+	}
+	if pack := a.RemedyOff(id); pack != "" {
+		return app.Exit(exitNotDone, fmt.Errorf("fettle finds %s, but the remedies of pack %s are off; root turns them on in %s: "+
+			"packs: {remedies: [%s]}", id, pack, config.File, pack))
 	}
 	if t.Plan == nil {
 		return app.Exit(exitNotDone, fmt.Errorf("fettle finds %s but has no remedy to apply; what to do by hand: fettle explain %s", id, id))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +43,8 @@ func loreCheckCmd(a *app.App) *cobra.Command {
 		Use:   "check FILE...",
 		Short: "Find the mistakes in rules, with line and column",
 		Long: `Find the mistakes in rules. Each is printed as FILE:LINE:COLUMN: what is wrong.
-For a folder, its rule.yaml is checked.
+For a folder, its rule.yaml is checked. Rows of tables that nobody has confirmed
+for a year are listed, too.
 
 Exit status:
   0  no mistakes; there may be warnings
@@ -78,6 +80,11 @@ func loreCheck(a *app.App, args []string) error {
 			fmt.Fprintf(a.Stdout, "%s: can be used, with warnings\n", ui.Visible(file))
 		default:
 			fmt.Fprintf(a.Stdout, "%s: no mistakes\n", ui.Visible(file))
+		}
+		if r != nil {
+			for _, old := range r.Unconfirmed(time.Now()) {
+				fmt.Fprintf(a.Stdout, "%s: %s: is it still so?\n", ui.Visible(file), ui.Visible(old))
+			}
 		}
 		if r != nil && ships(a, r) {
 			fmt.Fprintf(a.Stdout, "%s: %s is one of fettle's own traps: the rule is refused until it has another id\n", ui.Visible(file), r.ID)

@@ -45,6 +45,9 @@ Exit status:
 			if err != nil {
 				return app.Failf("%s: %w", args[0], err)
 			}
+			if err := oldRows(a, p); err != nil {
+				return app.Failf("%w", err)
+			}
 			if out == "" {
 				out = fmt.Sprintf("%s-%d.pack", p.Name, p.Version)
 			}
@@ -59,6 +62,17 @@ Exit status:
 	c.Flags().StringVarP(&out, "output", "o", "", "write the pack to `FILE` (default: NAME-VERSION.pack)")
 	c.MarkFlagFilename("key")
 	return c
+}
+
+// oldRows tells of the rows in a pack's tables that nobody has confirmed for a year.
+func oldRows(a *app.App, p *pack.Pack) error {
+	rules, err := p.Rules()
+	for _, r := range rules {
+		for _, old := range r.Unconfirmed(time.Now()) {
+			a.Warn(fmt.Sprintf("%s: %s: is it still so?", r.ID, old))
+		}
+	}
+	return err
 }
 
 // sign has ssh-keygen sign, which asks for the key's password and knows agents.

@@ -60,8 +60,8 @@ func Build(ctx context.Context, dir string, sign func(text []byte) (signature []
 	return p, b, nil
 }
 
-// gather reads the folder. Links are not followed: what they lead to is not what
-// whoever reads the folder sees.
+// gather reads the folder, without hidden files and editors' backups. Links are not
+// followed: what they lead to is not what whoever reads the folder sees.
 func gather(dir string) (*Pack, error) {
 	b, err := files.ReadAtMost(filepath.Join(dir, ManifestFile), 64<<10)
 	if err != nil {
@@ -72,7 +72,10 @@ func gather(dir string) (*Pack, error) {
 		return nil, yamlfile.Located(filepath.Join(dir, ManifestFile), err)
 	}
 	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		switch hidden := name != dir && (e.Name()[0] == '.' || strings.HasSuffix(name, "~")); {
+		case err == nil && hidden && e.IsDir():
+			return fs.SkipDir
+		case err != nil || e.IsDir() || hidden:
 			return err
 		}
 		rel, err := filepath.Rel(dir, name)

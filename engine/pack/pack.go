@@ -144,9 +144,6 @@ func (p *Pack) Rules() ([]*rule.Rule, error) {
 		if path.Base(f.Path) != "rule.yaml" {
 			continue
 		}
-		if len(f.Text) > rule.FileLimit {
-			return nil, fmt.Errorf("%s: larger than a rule may be", f.Path)
-		}
 		r, ms := rule.Parse(f.Path, []byte(f.Text), false)
 		if r == nil {
 			return nil, ms

@@ -137,8 +137,8 @@ func TestLife(t *testing.T) {
 		t.Error(version())
 	}
 	must(t, s.Remove("demo"))
-	_, err = s.Install(two)
-	wants(t, err, "not newer than version 3")
+	_, err = s.Install(three)
+	wants(t, err, "not newer than version 3, which was installed here; to install it again, remove "+s.file("demo", "highest"))
 	if names, err := s.Names(); err != nil || len(names) > 0 {
 		t.Error(names, err)
 	}
@@ -267,6 +267,14 @@ func TestBuildFails(t *testing.T) {
 	must(t, os.WriteFile(name, []byte(strings.Replace(string(b), "clear", "unknown", 1)), 0o644))
 	_, _, err = Build(t.Context(), dir, nil)
 	wants(t, err, "sample healthy.txtar failed")
+	dir = folder(t, 1, "2999-01-01")
+	must(t, os.Mkdir(filepath.Join(dir, ".git"), 0o755))
+	for _, name := range []string{".git/HEAD", "demo-trap/.rule.yaml.swp", "demo-trap/rule.yaml~", "README"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("no part of it"), 0o644))
+	}
+	if p, err := gather(dir); err != nil || len(p.Files) != 4 {
+		t.Errorf("beside what is no part of it: %+v, %v", p, err)
+	}
 	_, _, err = Build(t.Context(), folder(t, 1, "2020-01-01"), nil)
 	wants(t, err, "the day is over")
 }
@@ -295,11 +303,11 @@ func TestRemediesOff(t *testing.T) {
 		}
 		return rules[0], rules[0].Trap()
 	}
-	if _, tr := load(false); tr.Plan != nil {
-		t.Error("the remedy is on")
+	if r, tr := load(false); tr.Plan != nil || r.Off != "demo" {
+		t.Errorf("the remedy is on, or off because of %q", r.Off)
 	}
 	r, tr := load(true)
-	if tr.Plan == nil || r.From != "pack demo 1, signed by signer-a" {
+	if tr.Plan == nil || r.Off != "" || r.From != "pack demo 1, signed by signer-a" {
 		t.Errorf("plan %v, from %q", tr.Plan != nil, r.From)
 	}
 	if _, refused := s.Rules(map[string]bool{"demo-trap": true}, func(string) bool { return true }, nil); len(refused) != 1 {

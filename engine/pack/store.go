@@ -51,7 +51,7 @@ func (s Store) open(name, kind string) (*Pack, []byte, error) {
 	}
 	keys, err := s.Pinned()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the pack %s: %w", name, err)
 	}
 	p, err := Open(b, keys)
 	if err == nil && p.Name != name {
@@ -107,13 +107,18 @@ func (s Store) Install(b []byte) (*Pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now, err := s.Installed(p.Name); err == nil { // a power cut may have come before its version was noted
+	now, err := s.Installed(p.Name)
+	if err == nil { // a power cut may have come before its version was noted
 		high = max(high, now.Version)
 	}
 	if p.Version <= high {
-		return nil, fmt.Errorf("%s is not newer than version %d, which was installed here; rollback goes back", p.Title(), high)
+		advice := "rollback goes back"
+		if now == nil {
+			advice = "to install it again, remove " + s.file(p.Name, "highest") + " first"
+		}
+		return nil, fmt.Errorf("%s is not newer than version %d, which was installed here; %s", p.Title(), high, advice)
 	}
-	if err := files.Make(s.Dir, 0o755); err != nil {
+	if err := files.Make(s.Dir, 0o700); err != nil {
 		return nil, err
 	}
 	old, err := rule.ReadTrusted(s.file(p.Name, "pack"), Limit)
@@ -229,7 +234,7 @@ func (s Store) Rules(taken map[string]bool, remedies func(pack string) bool, c *
 			taken[r.ID] = true
 			if r.Remedy && !remedies(name) {
 				off := *r // the cache keeps what the pack says
-				off.Remedy = false
+				off.Remedy, off.Off = false, name
 				r = &off
 			}
 			out = append(out, r)

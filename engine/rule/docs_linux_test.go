@@ -30,6 +30,11 @@ var around = []struct{ begins, before, after string }{
 		docHead + "facts:\n  limit: {sysctl: vm.swappiness}\nlet:\n  x: \"'text'\"\n" + strings.Replace(docLate, "%s", "limit.int > 0", 1),
 		"",
 	},
+	{
+		"tables:\n  ends",
+		docHead + "facts:\n  f: {file: /etc/hostname}\n",
+		strings.Replace(docLate, "%s", `'ends.get(f.value, "") != ""'`, 1),
+	},
 }
 
 func fences(t *testing.T, lang string) []string {

@@ -3,6 +3,7 @@ package rule
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -25,6 +26,10 @@ type Frozen struct {
 
 	Gate string // flat: a rule of the conditions of applies and what they read; empty: it applies everywhere
 	Body string // flat: all of the rule
+
+	// Off is the pack whose remedies root has not turned on, where this rule has one; what is
+	// kept does not say so.
+	Off string `json:"-"`
 
 	// shipped says that it is part of this binary. It is not part of what is kept:
 	// no file can say it of itself.
@@ -133,7 +138,13 @@ func (f *Frozen) Trap() *trap.Trap {
 }
 
 // Book is rules in one text.
-func Book(rules []*Frozen) []byte { return flatten(&rules) }
+func Book(rules []*Frozen) []byte {
+	size := 0
+	for _, f := range rules {
+		size += len(f.Lore) + len(f.Gate) + len(f.Body) + 300
+	}
+	return appendFlat(make([]byte, 0, size), reflect.ValueOf(rules))
+}
 
 // OpenBook reads what Book wrote. Of each rule it reads what a list shows. shipped
 // is for the book that is part of the binary, and no other.

@@ -58,7 +58,7 @@ type parsing struct {
 
 // keys are the top-level keys in the order of the documentation.
 var keys = []string{"id", "title", "severity", "horizon", "covers", "symptoms", "messages", "tags", "since", "references", "about",
-	"facts", "let", "applies", "each", "as", "subject", "none", "findings", "clear", "remedy"}
+	"facts", "tables", "let", "applies", "each", "as", "subject", "none", "findings", "clear", "remedy"}
 
 func (p *parsing) rule(top *ast.MappingNode) {
 	p.entries(top, "the rule", func(key string, k, v ast.Node) {
@@ -71,6 +71,7 @@ func (p *parsing) rule(top *ast.MappingNode) {
 	p.words()
 	p.facts(p.top["facts"])
 	p.declareFacts()
+	p.tables(p.top["tables"])
 	p.lets(p.top["let"])
 	p.applies(p.top["applies"])
 	p.eachOf()

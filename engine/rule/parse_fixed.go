@@ -19,8 +19,12 @@ func (p *parsing) fixed(f *Fact, n ast.Node) {
 				d.Release = p.str(v, key)
 			case "version":
 				d.Version = p.str(v, key)
+			case "source":
+				d.Source = p.str(v, key)
+			case "confirmed":
+				d.Confirmed = p.day(v)
 			default:
-				p.errorf(k, "fixed: no key is called %q; there are os, release and version", key)
+				p.errorf(k, "fixed: no key is called %q; there are os, release, version, source and confirmed", key)
 			}
 		}) {
 			continue

@@ -196,8 +196,14 @@ func readProcess(r *reading, f *Fact) ([]*processFact, error) {
 		}
 		// comm holds 15 bytes of a name.
 		if slices.ContainsFunc(f.Args, func(n string) bool {
-			fits, _ := path.Match(n, p.Comm)
-			return fits || len(n) > 15 && p.Comm == n[:15]
+			if n == p.Comm || len(n) > 15 && p.Comm == n[:15] {
+				return true
+			}
+			fits := false
+			if strings.ContainsAny(n, `*?[\\`) { // most are names
+				fits, _ = path.Match(n, p.Comm)
+			}
+			return fits
 		}) {
 			out = append(
 				out,

@@ -72,6 +72,9 @@ type FixedIn struct {
 	OS      string `json:"os"`
 	Release string `json:"release,omitempty"` // VERSION_ID; empty: all
 	Version string `json:"version"`           // of the package; "never"
+	// Source says who fixed it there, and Confirmed is the day on which somebody saw that.
+	Source    string `json:"-"`
+	Confirmed string `json:"-"`
 }
 
 // errBackports is why a version alone says nothing.

@@ -29,6 +29,7 @@ type Rule struct {
 	Since      string            `json:"-"`
 	References []string          `json:"-"`
 	About      string            `json:"-"`
+	Tables     []Table           `json:"-"` // the expressions have them as lets
 
 	Facts    []Fact      `json:"facts,omitempty"`
 	Lets     []Let       `json:"let,omitempty"`

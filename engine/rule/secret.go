@@ -15,23 +15,29 @@ import (
 // errSecret is the refusal to read for a stranger's rule what may be a secret.
 var errSecret = errors.New("may hold secrets, which rules cannot read")
 
-// secrets are paths, as patterns of whole paths, that hold passwords, keys,
-// or the memory of processes. /proc/sys, /sys and logs are not among them.
-var secrets = lazy.Regexp(strings.Join([]string{
-	`^/etc/(g?shadow|security/opasswd)[^/]*$`, `^/var/backups/g?shadow`, `^/etc/sudoers`,
-	`^/etc/ssh/ssh_host_[^/]*key$`, `/\.ssh/(id_|identity)[^/]*$`, `/\.gnupg(/|$)`, `/\.(pgpass|netrc|my\.cnf|mylogin\.cnf|` +
-		`git-credentials|vault-token|htpasswd)$`,
-	`/\.(aws|kube|docker|config/gcloud)/`, `google_authenticator`, `\.(key|keytab|p12|pfx|jks|kdbx)$`, `keytab$`,
-	`^/etc/ssl/private(/|$)`, `^/etc/pki/tls/private(/|$)`,
-	`/(private|secrets?)(/|$)`, `^/etc/(wireguard|ppp|ipsec\.secrets|ipsec\.d|swanctl|openvpn|krb5\.keytab|sssd|ldap\.secret|` +
-		`pam_ldap\.secret|nslcd\.conf|mysql/debian\.cnf|exim4/passwd|postfix/sasl)`,
-	`^/etc/NetworkManager/system-connections`, `^/etc/wpa_supplicant`, `^/var/lib/(fettle|iwd|sss|samba/private|systemd/random-seed|` +
-		`private|docker/swarm)`,
-	`^/(root|home/[^/]+)/\.[^/]*history$`, `^/(dev|run/credentials|run/user)/`, `^/(boot|etc)/.*\.(gpg|luks)$`,
-	`^/proc/(\d+|self|thread-self)/`, `^/proc/(kcore|kmem|kallsyms|keys|` +
-		`key-users|sysrq-trigger|kmsg|vmcore)`, `^/sys/kernel/(debug|tracing)`, `^/sys/firmware/(efi/efivars|qemu_fw_cfg)`,
-	`^/proc/sys/kernel/random/`,
-}, "|"))
+// secrets are paths that hold passwords, keys, or the memory of processes. /proc/sys, /sys
+// and logs are not among them. secretPlaces begin at the root, secretNames anywhere: one
+// expression for both is too long for regexp's fast way.
+var (
+	secretPlaces = lazy.Regexp(`^(?:` + strings.Join([]string{
+		`/etc/(g?shadow|security/opasswd)[^/]*$`, `/var/backups/g?shadow`, `/etc/sudoers`, `/etc/ssh/ssh_host_[^/]*key$`,
+		`/etc/ssl/private(/|$)`, `/etc/pki/tls/private(/|$)`,
+		`/etc/(wireguard|ppp|ipsec\.secrets|ipsec\.d|swanctl|openvpn|krb5\.keytab|sssd|ldap\.secret|` +
+			`pam_ldap\.secret|nslcd\.conf|mysql/debian\.cnf|exim4/passwd|postfix/sasl)`,
+		`/etc/NetworkManager/system-connections`, `/etc/wpa_supplicant`, `/var/lib/(fettle|iwd|sss|samba/private|systemd/random-seed|` +
+			`private|docker/swarm)`,
+		`/(root|home/[^/]+)/\.[^/]*history$`, `/(dev|run/credentials|run/user)/`, `/(boot|etc)/.*\.(gpg|luks)$`,
+		`/proc/(\d+|self|thread-self)/`, `/proc/(kcore|kmem|kallsyms|keys|` +
+			`key-users|sysrq-trigger|kmsg|vmcore)`, `/sys/kernel/(debug|tracing)`, `/sys/firmware/(efi/efivars|qemu_fw_cfg)`,
+		`/proc/sys/kernel/random/`,
+	}, "|") + `)`)
+	secretNames = lazy.Regexp(strings.Join([]string{
+		`/\.ssh/(id_|identity)[^/]*$`, `/\.gnupg(/|$)`, `/\.(pgpass|netrc|my\.cnf|mylogin\.cnf|` +
+			`git-credentials|vault-token|htpasswd)$`,
+		`/\.(aws|kube|docker|config/gcloud)/`, `google_authenticator`, `\.(key|keytab|p12|pfx|jks|kdbx)$`, `keytab$`,
+		`/(private|secrets?)(/|$)`,
+	}, "|"))
+)
 
 // openTables are what the kernel keeps below a process, but shows to everybody:
 // /proc/net and /proc/mounts are links to these (proc(5)).
@@ -41,7 +47,7 @@ func secretPath(p string) bool {
 	if openTables().MatchString(p) {
 		return false
 	}
-	if secrets().MatchString(p) {
+	if secretPlaces().MatchString(p) || secretNames().MatchString(p) {
 		return true
 	}
 	// A pattern whose wildcard may come to one of these is one of these, where
@@ -58,14 +64,16 @@ func (r *reading) permit(name string) (string, error) {
 	if r.rule.Shipped {
 		return name, nil
 	}
-	real, err := realPath(r.ctx, r.h, name)
-	if err != nil {
-		return "", err
-	}
-	if secretPath(name) || secretPath(real) {
-		return "", fmt.Errorf("%s: %w", name, errSecret)
-	}
-	return real, nil
+	return host.Memo(r.ctx, r.h, "permitted:"+name, func() (string, error) {
+		real, err := realPath(r.ctx, r.h, name)
+		if err != nil {
+			return "", err
+		}
+		if secretPath(name) || real != name && secretPath(real) {
+			return "", fmt.Errorf("%s: %w", name, errSecret)
+		}
+		return real, nil
+	})
 }
 
 // realPath follows the symlinks of all folders on the way, as far as the path
@@ -109,7 +117,9 @@ func (r *reading) content(name string) ([]byte, error) {
 	if len(b) > maxText {
 		return nil, fmt.Errorf("reading %s: %w", name, host.ErrTooBig)
 	}
-	if holdsKey(b) {
+	if key, err := host.Memo(r.ctx, r.h, "holds a key:"+real, func() (bool, error) { return holdsKey(b), nil }); err != nil {
+		return nil, err
+	} else if key {
 		return nil, fmt.Errorf("%s: holds a private key: %w", name, errSecret)
 	}
 	return b, nil

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +26,8 @@ const childFailed = 3
 type work struct {
 	Target Target   `json:"Target"`
 	Traps  []string `json:"traps"`
-	// Rules are the admin's own among them, checked by the parent.
-	Rules   []byte       `json:"rules,omitempty"`
+	// Rules are the admin's own among them, checked by the parent. They follow the JSON as they are.
+	Rules   []byte       `json:"-"`
 	Options trap.Options `json:"options"`
 	Spooled bool         `json:"spooled,omitempty"` // a file was handed over to unpack an archive into
 	// Ask is one of Answers, instead of checks, and Question what it is asked.
@@ -111,8 +112,24 @@ func (w *work) job(messages int) (job confine.Job, over func(), err error) {
 	if tg.Record != nil {
 		job.Files = append(job.Files, tg.Record.Out)
 	}
-	job.Body, err = json.Marshal(w)
+	job.Body, err = w.packed()
 	return job, over, err
+}
+
+// packed is the work as it is sent.
+func (w *work) packed() ([]byte, error) {
+	b, err := json.Marshal(w)
+	return append(b, w.Rules...), err
+}
+
+// unpack reads what packed wrote.
+func (w *work) unpack(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if err := d.Decode(w); err != nil {
+		return err
+	}
+	w.Rules = b[d.InputOffset():]
+	return nil
 }
 
 // configured tells whether the host's own configuration names a server: no other is
@@ -186,7 +203,7 @@ func child(all []*trap.Trap, answers Answers) error {
 		return err
 	}
 	var w work
-	if err := json.Unmarshal(body, &w); err != nil {
+	if err := w.unpack(body); err != nil {
 		return fmt.Errorf("reading the job: %w", err)
 	}
 	if w.Ask != "" {

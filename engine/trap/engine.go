@@ -91,8 +91,10 @@ func Each(ctx context.Context, h *host.Host, traps []*Trap, opt Options, settled
 	var next atomic.Int64
 	for range min(opt.Parallel, len(traps)) {
 		go func() {
+			w := &worker{}
+			defer w.leave()
 			for i := int(next.Add(1)) - 1; i < len(traps); i = int(next.Add(1)) - 1 {
-				ended <- place{i, runOne(ctx, h, traps[i], opt)}
+				ended <- place{i, runOne(ctx, h, traps[i], opt, w)}
 			}
 		}()
 	}
@@ -110,7 +112,7 @@ var (
 
 // runOne runs one check under its limit. A check that does not come back is
 // left behind: its report is sealed, and what is missing becomes unknown.
-func runOne(ctx context.Context, h *host.Host, t *Trap, opt Options) Result {
+func runOne(ctx context.Context, h *host.Host, t *Trap, opt Options, w *worker) Result {
 	limit := t.limit(opt.Network)
 	if opt.Limit > 0 {
 		limit = opt.Limit
@@ -122,7 +124,7 @@ func runOne(ctx context.Context, h *host.Host, t *Trap, opt Options) Result {
 	start := time.Now()
 	if err := ctx.Err(); err != nil {
 		r.Unknown("", err)
-	} else if err := call(ctx, h, t, r, limit); err != nil {
+	} else if err := call(ctx, h, t, r, limit, w); err != nil {
 		r.Unknown("", err)
 	}
 	return r.result(t, time.Since(start))
@@ -151,16 +153,39 @@ func NotRun(t *Trap, err error) Result {
 // tables of running state.
 const waitLimit = 30 * time.Second
 
+// worker is a goroutine that runs checks one after the other: growing a stack costs more
+// than most checks. A worker that does not come back is left, and the next check gets another.
+type worker struct{ jobs chan func() }
+
+func (w *worker) do(f func()) {
+	if w.jobs == nil {
+		w.jobs = make(chan func())
+		go func(jobs chan func()) {
+			for f := range jobs {
+				f()
+			}
+		}(w.jobs)
+	}
+	w.jobs <- f
+}
+
+func (w *worker) leave() {
+	if w.jobs != nil {
+		close(w.jobs)
+		w.jobs = nil
+	}
+}
+
 // call runs the check itself and waits no longer than limit, besides what the
 // host takes to read tables for it.
-func call(ctx context.Context, h *host.Host, t *Trap, r *Report, limit time.Duration) error {
+func call(ctx context.Context, h *host.Host, t *Trap, r *Report, limit time.Duration, w *worker) error {
 	ctx, cancel := context.WithTimeout(ctx, limit+waitLimit)
 	defer cancel()
 	watch := newStopwatch(limit)
 	defer watch.timer.Stop()
 	ctx = host.TellWaiting(ctx, watch.wait)
 	done := make(chan error, 1) // the check may end after call has
-	go func() {
+	w.do(func() {
 		err := errExited // stands if Check calls runtime.Goexit
 		defer func() {
 			if p := recover(); p != nil {
@@ -169,13 +194,18 @@ func call(ctx context.Context, h *host.Host, t *Trap, r *Report, limit time.Dura
 			done <- err
 		}()
 		err = t.Check(ctx, h, r)
-	}()
+	})
 	var err error
 	select {
 	case err = <-done:
+		if err == errExited {
+			w.leave()
+		}
 	case <-watch.out:
+		w.leave()
 		return tooLong(limit)
 	case <-ctx.Done():
+		w.leave()
 		err = ctx.Err()
 	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {

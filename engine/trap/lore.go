@@ -64,8 +64,14 @@ func (a *Article) Seen() []string {
 
 // field scans the front matter for one "name: value" line at its top level.
 func (l Lore) field(name string) string {
-	front, _ := l.split()
-	for line := range strings.Lines(front) {
+	rest, ok := strings.CutPrefix(string(l), "---\n")
+	if !ok {
+		return ""
+	}
+	for line := range strings.Lines(rest) { // what is asked for often comes first
+		if line == "---\n" {
+			break
+		}
 		if v, ok := strings.CutPrefix(line, name+":"); ok {
 			return strings.Trim(strings.TrimSpace(v), `"'`)
 		}

@@ -34,6 +34,7 @@ type Config struct {
 	Beat    time.Duration // how long an agent is silent before it sends a heartbeat; 0: BeatAfter
 	Events  bool
 	Changes string // the folder in which fettle fix keeps what it changed; empty: changes are not reported
+	Packs   string // the folder in which fettle keeps packs; empty: the hub may hand none on to this host
 	Log     func(string)
 	Now     func() time.Time // the host's clock, which may be wrong; nil: time.Now
 }
@@ -84,6 +85,8 @@ type Agent struct {
 	wholeAt   time.Duration // uptime, when it last did
 	acks      chan *message.Ack
 	asks      chan *message.Ask
+	packs     chan *message.Pack
+	refusals  map[string]declined // packs that fettle did not install, by name
 	connected chan struct{}
 }
 
@@ -102,7 +105,8 @@ func Run(ctx context.Context, c Config) error {
 	c.Answer, c.Beat = cmp.Or(c.Answer, answerFirst), cmp.Or(c.Beat, BeatAfter)
 	a := &Agent{Config: c, member: member, instance: newInstance(), wait: c.Answer, needWhole: true, allowance: asksBurst, wholes: asksBurst,
 		hub:  folded.Log{To: c.Log},
-		acks: make(chan *message.Ack, 64), asks: make(chan *message.Ask, 4), connected: make(chan struct{}, 1)}
+		acks: make(chan *message.Ack, 64), asks: make(chan *message.Ask, 4), packs: make(chan *message.Pack, 1),
+		connected: make(chan struct{}, 1)}
 	a.accepts = hasAccepts(c.Dir)
 	if a.spool, err = spool.Open(filepath.Join(c.Dir, spoolDir), c.MaxKept); err != nil {
 		return err
@@ -187,6 +191,15 @@ func (a *Agent) loop(ctx context.Context) error {
 			}
 			ask, why = q, "ask"
 			timer.Reset(spread(q.Within))
+		case p := <-a.packs:
+			if !a.allowed() {
+				a.refused++
+				break
+			}
+			if a.takePack(ctx, p) && why == "schedule" {
+				why = "pack"
+				timer.Reset(0)
+			}
 		case <-timer.C:
 			a.look(ctx, why, ask)
 			why, ask = "schedule", nil
@@ -297,7 +310,7 @@ func (a *Agent) message(kind message.Kind, why, ask string) *message.Message {
 	m := message.New(kind)
 	m.Agent, m.Instance, m.Seq, m.Sent, m.Why, m.Ask = a.member.Agent, a.instance, a.seq, a.Now().UTC(), why, ask
 	m.Self = &message.Self{Machine: a.member.Machine, Every: a.Every, Waiting: a.spool.Len(), Dropped: a.spool.Dropped, Refused: a.refused,
-		Accepts: a.accepts}
+		Accepts: a.accepts, TakesPacks: a.Packs != "", Packs: a.hasPacks()}
 	return m
 }
 

@@ -95,6 +95,10 @@ func (a *Agent) hear(m *nats.Msg) {
 		}
 		return
 	}
+	if strings.HasSuffix(m.Subject, ".pack") {
+		a.hearPack(m.Data)
+		return
+	}
 	ask, err := message.UnpackAsk(m.Data)
 	if err != nil {
 		a.hub.Say("ask", "the hub asks for what this agent does not know: "+err.Error())
@@ -103,6 +107,22 @@ func (a *Agent) hear(m *nats.Msg) {
 	select {
 	case a.asks <- ask:
 	default:
+	}
+}
+
+// hearPack takes a pack, where root lets the hub hand packs on.
+func (a *Agent) hearPack(b []byte) {
+	if a.Packs == "" {
+		return
+	}
+	p, err := message.UnpackPack(b)
+	if err != nil {
+		a.hub.Say("pack", "the hub hands on what is no pack: "+err.Error())
+		return
+	}
+	select {
+	case a.packs <- p:
+	default: // it comes again
 	}
 }
 

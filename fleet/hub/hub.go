@@ -478,9 +478,21 @@ func (h *Hub) keepHouse(ctx context.Context) {
 			h.revive(ctx)
 		case <-often.C:
 			h.ban(ctx)
+			h.judge(ctx)
 		case <-hourly.C:
 			h.tidy(ctx)
 		}
+	}
+}
+
+// judge stops packs that do harm, and hands on those that do none.
+func (h *Hub) judge(ctx context.Context) {
+	said, err := h.DB.Judge(ctx)
+	for _, s := range said {
+		h.Log(s)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.Log("the database: " + err.Error())
 	}
 }
 

@@ -174,6 +174,7 @@ type host struct {
 	flaps bool // every other check finds nothing
 	// fettle is the program that checks, if it is another one; now the host's clock.
 	fettle string
+	packs  string // the folder of its packs; empty: it takes none
 	now    func() time.Time
 	beat   time.Duration
 	wait   time.Duration // for the hub's answer
@@ -239,7 +240,8 @@ func (h *host) run(every time.Duration) {
 	h.stop, h.done = stop, make(chan error, 1)
 	go func() {
 		h.done <- agent.Run(ctx, agent.Config{Dir: h.dir, Fettle: fettle, Every: every, Beat: h.beat, Answer: h.wait, MaxKept: 1 << 20,
-			Now: h.now, Log: func(s string) {
+			Packs: h.packs,
+			Now:   h.now, Log: func(s string) {
 				h.mu.Lock()
 				defer h.mu.Unlock()
 				if h.log = append(h.log, s); strings.Contains(s, "lost") {

@@ -96,10 +96,11 @@ var rooms = map[string][]string{
 	"traps/rules":            {"traps/rules", "engine", "host"},
 	"traps/rules/":           {"traps/rules", "engine", "lab"},
 	"traps/rules/generate":   {"engine/rule"},
+	"traps/rules/refresh":    {"engine/rule"},
 	"cli/keypath":            {"cli/app", "tools/keypath", "host/format"},
 	"cli/mcp":                {"cli/app", "assistant"},
 	"cli/agent":              {"cli/app", "fleet/agent", "fleet/hub/join"},
-	"cli/hub":                {"cli/app", "fleet/hub", "traps", "report"},
+	"cli/hub":                {"cli/app", "fleet/hub", "traps", "report", "engine/pack"},
 	"cli/proving":            {"cli", "engine", "fleet/ssh", "host", "lab", "report", "tools", "traps"},
 	"cmd/":                   {"cli"},
 }
@@ -125,6 +126,7 @@ var starters = []string{
 	"lab/",
 	"tools/measure/",
 	"tools/bisect/",
+	"traps/rules/refresh/",
 }
 
 func TestWhoImportsWhom(t *testing.T) {

@@ -20,6 +20,10 @@ var past = []string{"os", "os/exec", "os/user", "io/ioutil", "net/http", "syscal
 var may = map[string]string{
 	"traps/rules/generate/main.go":      "a program that writes the book of rules",
 	"traps/rules/generate/synthetic.go": "a part of it that writes rules to measure with",
+	"traps/rules/refresh/main.go":       "a program that confirms tables",
+	"traps/rules/refresh/ends.go":       "a part of it that reads distro-info-data",
+	"traps/rules/refresh/changelogs.go": "a part of it that reads packages' changelogs",
+	"traps/rules/refresh/apt.go":        "a part of it that runs apt",
 }
 
 // TestChecksAskTheHost holds what reads a host's configuration and facts, and

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -78,7 +79,8 @@ func TestFullDiskRefusesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := <-got
-	if len(r) != 2 || r[0] != (store.Result{Verdict: store.Taken, Seq: 1}) || r[1] != (store.Result{Verdict: store.Again, Seq: 1}) {
+	want := []store.Result{{Verdict: store.Taken, Seq: 1}, {Verdict: store.Again, Seq: 1}}
+	if !reflect.DeepEqual(r, want) {
 		t.Errorf("with room again: %+v", r)
 	}
 }

@@ -135,6 +135,7 @@ func (in *intake) fetch() ([]jetstream.Msg, error) {
 type answer struct {
 	agent string
 	message.Ack
+	packs [][]byte // that are handed on to it
 }
 
 // batch takes messages into the database, and answers. Until the database has

@@ -3,6 +3,7 @@ package ingest
 import (
 	"database/sql"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -41,8 +42,8 @@ func TestOneIsRefused(t *testing.T) {
 	var said []string
 	in := &intake{Config: Config{DB: db, Holder: "h", Log: func(s string) { said = append(said, s) }}, limits: newLimits()}
 	got := in.keep(t.Context(), items)
-	if len(got) != 3 || got[0] != (store.Result{Verdict: store.Taken, Seq: 1}) || got[1] != (store.Result{Verdict: store.Refused, Seq: 1}) ||
-		got[2] != (store.Result{Verdict: store.Taken, Seq: 1}) {
+	want := []store.Result{{Verdict: store.Taken, Seq: 1}, {Verdict: store.Refused, Seq: 1}, {Verdict: store.Taken, Seq: 1}}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
 	if len(said) != 2 || !strings.HasPrefix(said[1], "a message of poison: ") {

@@ -131,6 +131,9 @@ type Self struct {
 	// Accepts names the list of what is accepted on the hub that the agent has; NoAccepts if
 	// it has none. Agents that keep no such list leave it out, and are sent none.
 	Accepts string `json:"accepts,omitempty"`
+	// TakesPacks says that root lets the hub hand packs on to this host, and Packs what it had.
+	TakesPacks bool      `json:"takes_packs,omitempty"`
+	Packs      []HasPack `json:"packs,omitempty"`
 }
 
 // NoAccepts names the empty list.

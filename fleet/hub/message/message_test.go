@@ -103,7 +103,12 @@ func TestHostile(t *testing.T) {
 		"a negative count":        {func(m *message.Message) { m.Run.Results[0].Clear = -1 }, "bounds"},
 		"a long name of the host": {func(m *message.Message) { m.Run.Meta.Host = strings.Repeat("x", 300) }, "bounds"},
 		"no name of the host":     {func(m *message.Message) { m.Run.Meta.Host = "" }, "bounds"},
-		"negative waiting":        {func(m *message.Message) { m.Self = &message.Self{Waiting: -1} }, "bounds"},
+		"a pack's name": {func(m *message.Message) {
+			m.Self = &message.Self{Packs: []message.HasPack{{Name: "../x", Version: 1}}}
+		}, "packs"},
+		"a pack's version": {func(m *message.Message) { m.Self = &message.Self{Packs: []message.HasPack{{Name: "x"}}} }, "packs"},
+		"many packs":       {func(m *message.Message) { m.Self = &message.Self{Packs: make([]message.HasPack, 300)} }, "packs"},
+		"negative waiting": {func(m *message.Message) { m.Self = &message.Self{Waiting: -1} }, "bounds"},
 	} {
 		m := whole(trap.Result{Trap: "a", Outcomes: []trap.Outcome{finding()}})
 		c.spoil(m)
@@ -113,6 +118,34 @@ func TestHostile(t *testing.T) {
 		}
 		if _, err := message.Unpack(b); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestPackTravels: a pack arrives as it was signed, within bounds.
+func TestPackTravels(t *testing.T) {
+	file := []byte(strings.Repeat("a rule\x00", 1000))
+	b, err := message.NewPack("acme", 3, file).Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := message.UnpackPack(b)
+	if err != nil || p.Name != "acme" || p.Version != 3 || !bytes.Equal(p.File, file) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := message.NewPack("acme", 3, make([]byte, message.MaxPlain)).Pack(); !errors.Is(err, message.ErrTooLarge) {
+		t.Errorf("a large one: %v", err)
+	}
+	for name, evil := range map[string]string{
+		"a path":      `{"format":"fettle-agent-pack","schema":1,"name":"../../etc","version":1}`,
+		"no version":  `{"format":"fettle-agent-pack","schema":1,"name":"acme"}`,
+		"later":       `{"format":"fettle-agent-pack","schema":2,"name":"acme","version":1}`,
+		"not a pack":  `{"format":"fettle-agent-ask","schema":1,"name":"acme","version":1}`,
+		"not JSON":    `pack`,
+		"much spaces": string(message.Squeeze(bytes.Repeat([]byte(" "), 64<<20))),
+	} {
+		if p, err := message.UnpackPack([]byte(evil)); err == nil {
+			t.Errorf("%s: %+v", name, p)
 		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 // follows.
 func From(agent, key string) string { return prefix + "agent." + agent + "." + key }
 
-// To is where an agent is spoken to, by "ask" or "ack".
+// To is where an agent is spoken to, by "ask", "ack" or "pack".
 func To(agent, what string) string { return prefix + "to." + agent + "." + what }
 
 // Sender takes the agent, its key and the kind of message from a subject.

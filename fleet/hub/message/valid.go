@@ -59,6 +59,9 @@ func (m *Message) valid() error {
 			m.Self.Every < 0) {
 		return errors.New("the agent's data about itself are out of bounds")
 	}
+	if m.Self != nil && (len(m.Self.Packs) > maxPacks || slices.ContainsFunc(m.Self.Packs, func(p HasPack) bool { return p.valid() != nil })) {
+		return errors.New("its packs are out of bounds")
+	}
 	if len(m.Fixes) > FixesKept {
 		return fmt.Errorf("more than %d changes", FixesKept)
 	}

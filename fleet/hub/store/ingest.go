@@ -26,6 +26,8 @@ type Result struct {
 	Seq     int64 // the last message of this instance that was taken
 	// Accepts is what is accepted on the host, where its agent has another list.
 	Accepts *onhub.List
+	// Packs are those that are handed on to the host now, as they travel.
+	Packs [][]byte
 }
 
 // Verdict says whether a message was taken.
@@ -97,6 +99,8 @@ type batch struct {
 	tally tally
 	rules []Rule // read once
 	ruled bool
+	packs []*handing // read once
+	laden bool
 }
 
 // hostRow is what ingestion needs of a host.
@@ -169,6 +173,9 @@ func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 	r := Result{Verdict: v, Seq: m.Seq}
 	if err == nil && m.Self != nil && m.Self.Accepts != "" {
 		r.Accepts, err = b.accepts(ctx, &h, m.Self.Accepts)
+	}
+	if err == nil && m.Self != nil && m.Self.TakesPacks {
+		r.Packs, err = b.hand(ctx, &h, m.Self.Packs)
 	}
 	return r, err
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -200,7 +201,7 @@ func TestAHostsHistory(t *testing.T) {
 		// What was sent before is missing.
 		adopted.seq++
 		items := []store.Item{{Message: adopted.whole(state()), Key: "Uh2", Prev: 2, At: hour(9)}}
-		if got, err := db.Ingest(t.Context(), items); err != nil || got[0] != (store.Result{Verdict: store.Gap, Seq: 1}) {
+		if got, err := db.Ingest(t.Context(), items); err != nil || !reflect.DeepEqual(got[0], store.Result{Verdict: store.Gap, Seq: 1}) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		agree(t, db)

@@ -233,7 +233,7 @@ func (db *DB) Retire(ctx context.Context, host int64) error {
 		b.tally.host(h.group, before, sums{})
 		b.tally.cells(h.group, worst(rows), nil)
 		for _, q := range []string{"DELETE FROM findings WHERE host = ?", "DELETE FROM states WHERE host = ?",
-			"DELETE FROM speakers WHERE host = ?",
+			"DELETE FROM speakers WHERE host = ?", "DELETE FROM pack_hosts WHERE host = ?",
 			"DELETE FROM captures WHERE host = ?"} {
 			if _, err := t.exec(ctx, q, host); err != nil {
 				return err

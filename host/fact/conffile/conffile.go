@@ -81,14 +81,18 @@ func ucf(ctx context.Context, h *host.Host, add func(File, string)) error {
 }
 
 func (f *File) compare(ctx context.Context, h *host.Host, sum string) {
-	b, err := h.ReadFile(ctx, f.Path)
+	// Several traps ask about one package.
+	got, err := host.Memo(ctx, h, "md5:"+f.Path, func() (string, error) {
+		b, err := h.ReadFile(ctx, f.Path)
+		sum := md5.Sum(b) //nolint:gosec // dpkg's own
+		return hex.EncodeToString(sum[:]), err
+	})
 	switch {
 	case host.IsAbsent(err):
 		f.Gone = true
 	case err != nil:
 		f.Err = err
 	default:
-		got := md5.Sum(b) //nolint:gosec // dpkg's own
-		f.Changed = hex.EncodeToString(got[:]) != sum
+		f.Changed = got != sum
 	}
 }

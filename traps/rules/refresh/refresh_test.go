@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+var day = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// TestEnds: rows of the source are put right and confirmed, new releases come in, others' rows stay.
+func TestEnds(t *testing.T) {
+	of := map[string]string{}
+	for distribution, table := range map[string]string{
+		"debian": "version,codename,series,created,release,eol,eol-lts\n12,B,b,2021,2023,2026-07-11,2028-06-30\n" +
+			"14,F,f,2025,2027,2030-01-01\n,Sid,sid,1993\n1,Buzz,buzz,1993,1996,1997-06-05",
+		"ubuntu": "version,codename,series,created,release,eol\n22.04 LTS,J,j,2021,2022,2027-06-01",
+	} {
+		var rows [][]string
+		for line := range strings.SplitSeq(table, "\n") {
+			rows = append(rows, strings.Split(line, ","))
+		}
+		if err := read(distribution, rows, of); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const before = `  ends:
+    - {key: debian 12, value: "2028-06-01", source: distro-info-data, confirmed: 2026-01-01}
+    - {key: debian 3, value: "2006-06-30", source: distro-info-data, confirmed: 2026-01-01}
+    - {key: ubuntu 22.04, value: "2027-06-01", source: distro-info-data, confirmed: 2026-01-01}
+    - {key: rhel 9, value: "2032-05-31", source: access.redhat.com, confirmed: 2026-01-01}
+`
+	const after = `  ends:
+    - {key: debian 12, value: "2028-06-30", source: distro-info-data, confirmed: 2027-03-01}
+    - {key: debian 3, value: "2006-06-30", source: distro-info-data, confirmed: 2026-01-01}
+    - {key: ubuntu 22.04, value: "2027-06-01", source: distro-info-data, confirmed: 2027-03-01}
+    - {key: debian 14, value: "2030-01-01", source: distro-info-data, confirmed: 2027-03-01}
+    - {key: rhel 9, value: "2032-05-31", source: access.redhat.com, confirmed: 2026-01-01}
+`
+	e := &ends{of: of}
+	if got := e.confirm(before, day); got != after {
+		t.Error(got)
+	}
+	if got := (&ends{of: map[string]string{}}).confirm(before, day); got != before {
+		t.Errorf("confirmed by nothing:\n%s", got)
+	}
+	if err := read("debian", [][]string{{"version", "codename"}}, of); err == nil {
+		t.Error("another format of the source was read")
+	}
+}
+
+// TestChangelogs: a version is confirmed by a changelog that has it, and by no other.
+func TestChangelogs(t *testing.T) {
+	const text = `{os: debian, release: "12", version: 6.1.66-1, source: changelog of linux-libc-dev, confirmed: 2026-01-01}`
+	for log, want := range map[string]string{
+		"linux (6.1.66-1) bookworm; urgency=medium\n":            "2027-03-01",
+		"linux (6.1.66-10) bookworm; urgency=medium\n":           "2026-01-01",
+		"linux (6.1.67-1) bookworm\n\n  * not linux (6.1.66-1) ": "2026-01-01",
+	} {
+		c := &changelogs{apt: &apt{}, read: map[string]string{"12/linux-libc-dev": log}}
+		if got := c.confirm(text, day); !strings.Contains(got, "confirmed: "+want+"}") {
+			t.Errorf("%s: %s", log, got)
+		}
+	}
+	c := &changelogs{apt: &apt{dir: t.TempDir()}}
+	if got := c.confirm(strings.Replace(text, `"12"`, `"5"`, 1), day); !strings.Contains(got, "2026-01-01") {
+		t.Errorf("confirmed by what could not be had: %s", got)
+	}
+}
+
+// TestPackagesMissing: without the index of one release the table stays as it is.
+func TestPackagesMissing(t *testing.T) {
+	const text = "# debian: the Packages files of deb.debian.org, read 2026-11-27 (x)\npackage debian/12\napt 2.6.1\n"
+	a := &apt{dir: t.TempDir(), states: map[string]error{"12": errors.New("no network")}}
+	if got := a.packages(text, day); got != text {
+		t.Error(got)
+	}
+}
