@@ -52,9 +52,9 @@ func ReadKernel(ctx context.Context, h *host.Host, name string) (Kernel, error) 
 	return host.Extract(ctx, h, "kernel", name, ParseKernel)
 }
 
-// ReadInitrd asks a host for what an initrd holds.
+// ReadInitrd asks a host for what an initrd holds, or that of a unified kernel image.
 func ReadInitrd(ctx context.Context, h *host.Host, name string) (Initrd, error) {
-	return host.Extract(ctx, h, "initrd", name, ParseInitrd)
+	return host.Extract(ctx, h, "initrd", name, parseInitrdOf)
 }
 
 var (
