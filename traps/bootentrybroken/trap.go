@@ -120,7 +120,7 @@ func (j *judge) initrd(ctx context.Context) error {
 				return err
 			}
 			if why == "" {
-				if err := j.volumes(ctx, name, image); err != nil {
+				if err := errors.Join(j.volumes(ctx, name, image), j.arrays(ctx, name, image)); err != nil {
 					return err
 				}
 			}

@@ -32,6 +32,7 @@ type Entry struct {
 
 	inner []Entry // of a submenu
 	other bool    // it starts something else: another loader, the firmware's set-up
+	err   error   // why it could not be read
 }
 
 // Option is the value of a parameter of the kernel's command line, the last one of that name.
@@ -89,7 +90,7 @@ func firmware(ctx context.Context, h *host.Host) (*Entry, error) {
 		case 0:
 			continue
 		case 1:
-			return &entries[0], nil
+			return &entries[0], entries[0].err
 		}
 		return nil, fmt.Errorf("%s has %d unified kernel images, and which one the firmware starts is an EFI variable", dir+unifiedDir, len(entries))
 	}

@@ -3,7 +3,6 @@ package bootloader
 import (
 	"cmp"
 	"context"
-	"errors"
 	"path"
 	"strings"
 
@@ -37,13 +36,15 @@ func unified(ctx context.Context, h *host.Host, top string) ([]Entry, error) {
 			bad[id] = strings.Trim(m[1], "0") == ""
 		}
 		e := Entry{ID: id, Title: cmp.Or(u.Title, id), Source: f, Kernel: f, Options: u.Options, Release: u.Release, Unified: true}
-		switch {
+		switch { // from a capture an error comes as text
 		case u.Initrd:
 			e.Initrds = []string{f}
-		case errors.Is(err, bootimage.ErrNotUnified) || err != nil && strings.Contains(err.Error(), bootimage.ErrNotUnified.Error()):
+		case err != nil && strings.Contains(err.Error(), bootimage.ErrNotUnified.Error()):
 			continue
-		case err != nil: // whether it is whole is for whoever starts it
+		case err != nil && strings.Contains(err.Error(), bootimage.ErrCut.Error()): // who reads its initrd finds that out
 			e.Initrds = []string{f}
+		default:
+			e.err = err
 		}
 		out = append(out, e)
 	}
