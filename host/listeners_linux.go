@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,7 @@ import (
 	"fettle/internal/sorted"
 )
 
-func readListeners(ctx context.Context) ([]byte, error) {
+func readListeners(ctx context.Context, running *processTable) ([]byte, error) {
 	all := map[uint64]Listener{}
 	for _, file := range []string{"tcp", "tcp6", "udp", "udp6"} {
 		b, err := os.ReadFile("/proc/self/net/" + file)
@@ -32,7 +33,7 @@ func readListeners(ctx context.Context) ([]byte, error) {
 		}
 		maps.Copy(all, some)
 	}
-	if err := holders(ctx, all); err != nil {
+	if err := holders(ctx, all, running); err != nil {
 		return nil, err
 	}
 	out := slices.AppendSeq([]Listener{}, maps.Values(all))
@@ -42,13 +43,13 @@ func readListeners(ctx context.Context) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// holders finds the process of each socket: the one that has it open with the lowest PID.
-func holders(ctx context.Context, sockets map[uint64]Listener) error {
-	all, err := pids()
+// holders finds the process of each socket: the one that has it open with the lowest PID, first
+// among those that candidates names first.
+func holders(ctx context.Context, sockets map[uint64]Listener, running *processTable) error {
+	all, err := candidates(ctx, running)
 	if err != nil {
 		return err
 	}
-	slices.Sort(all)
 	left := len(sockets)
 	buf := make([]byte, 64<<10)
 	here := home()
@@ -74,6 +75,28 @@ func holders(ctx context.Context, sockets map[uint64]Listener) error {
 		unix.Close(fd)
 	}
 	return nil
+}
+
+// candidates are all processes, the first of each name before the second ones: what listens are a few
+// programs, and a host's thousands of processes are many of the same ones. Their descriptors are what
+// takes long.
+func candidates(ctx context.Context, running *processTable) ([]int, error) {
+	ps, err := running.read(ctx)
+	if err != nil { // some are hidden: one's own may hold a socket
+		return pids()
+	}
+	byName, rounds := map[string]int{}, make([]int, len(ps))
+	order := make([]int, len(ps))
+	for i, p := range ps { // by PID
+		rounds[i], order[i] = byName[p.Comm], i
+		byName[p.Comm]++
+	}
+	sorted.By(order, func(a, b int) int { return cmp.Compare(rounds[a], rounds[b]) })
+	out := make([]int, len(ps))
+	for i, o := range order {
+		out[i] = ps[o].PID
+	}
+	return out, nil
 }
 
 // socketsOf are the inodes of the sockets that a process holds; none where that is not shown.

@@ -93,3 +93,15 @@ func TestParseSocketsRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestCandidates: the first process of each name is looked at before the second of any.
+func TestCandidates(t *testing.T) {
+	running := &processTable{at: time.Now()}
+	for i, comm := range []string{"systemd", "sleep", "sleep", "sshd", "sleep", "nginx", "nginx"} {
+		running.all = append(running.all, Process{PID: i + 1, Comm: comm})
+	}
+	got, err := candidates(t.Context(), running)
+	if want := []int{1, 2, 4, 6, 3, 7, 5}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}

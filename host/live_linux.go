@@ -14,7 +14,8 @@ import (
 // Live is the running machine.
 type Live struct {
 	tree
-	id Identity
+	id        Identity
+	processes processTable
 }
 
 // NewLive opens the running machine.
@@ -112,7 +113,7 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 	case TableNeighbours:
 		return readNeighbours(ctx)
 	case TableProcesses:
-		return readProcesses(ctx)
+		return l.processes.json(ctx)
 	case TableOpenFiles:
 		return readOpenFiles(ctx, &l.mounts)
 	case TableFilesystems:
@@ -120,7 +121,7 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 	case TableHeld:
 		return readHeld(ctx)
 	case TableListeners:
-		return readListeners(ctx)
+		return readListeners(ctx, &l.processes)
 	case TableMD:
 		return readMD(ctx)
 	case TableJournal:
@@ -141,5 +142,8 @@ func (l *Live) Table(ctx context.Context, t Table) ([]byte, error) {
 // Command runs one of Commands: absolute path, clean environment, no standard
 // input, its own process group, a time limit and bounded output.
 func (l *Live) Command(ctx context.Context, c Command) (Output, error) {
+	if out, ok := AskManager(ctx, c); ok {
+		return out, nil
+	}
 	return runCommand(ctx, c)
 }

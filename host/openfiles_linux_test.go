@@ -2,7 +2,6 @@ package host
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -381,12 +380,8 @@ func TestOtherPIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
-	b, err := readProcesses(t.Context())
+	ps, err := readProcesses(t.Context())
 	if err != nil {
-		t.Fatal(err)
-	}
-	var ps []Process
-	if err := json.Unmarshal(b, &ps); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range ps {

@@ -103,6 +103,19 @@ func (a *App) Check(
 	return ended(run.Engine{Rules: a.Rules.loaded}.Check(ctx, tg, traps, opt, begin, emit))
 }
 
+// CheckAlso is Check, and a question that is answered from what the checks have read.
+func (a *App) CheckAlso(
+	ctx context.Context,
+	tg run.Target,
+	traps []*trap.Trap,
+	opt trap.Options,
+	also *run.Also,
+	begin func(run.About) error,
+	emit func(trap.Result),
+) error {
+	return ended(run.Engine{Rules: a.Rules.loaded, Also: also}.Check(ctx, tg, traps, opt, begin, emit))
+}
+
 // CheckLive runs checks of this host.
 func (a *App) CheckLive(ctx context.Context, traps []*trap.Trap, opt trap.Options, emit func(trap.Result)) error {
 	return ended(run.Engine{Rules: a.Rules.loaded}.Live(ctx, traps, opt, emit))

@@ -29,13 +29,19 @@ func (a *App) Snapshot(ctx context.Context) (string, *snapshot.State, error) {
 	if err != nil {
 		return "", nil, err
 	}
+	name, err := SaveSnapshot(st)
+	return name, st, err
+}
+
+// SaveSnapshot saves what this host does, and tells the snapshot's name.
+func SaveSnapshot(st *snapshot.State) (string, error) {
 	s, err := Snapshots()
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	name, err := s.Save(st)
 	if err != nil {
-		return "", nil, Failf("%w", err)
+		return "", Failf("%w", err)
 	}
-	return name, st, nil
+	return name, nil
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	judge "fettle/before"
+	"fettle/before/snapshot"
 	"fettle/before/watch"
 	"fettle/cli/app"
 	"fettle/engine/remedy/machine"
 	"fettle/engine/run"
 	"fettle/engine/trap"
-	"fettle/host"
 	"fettle/internal/jsondoc"
 	"fettle/internal/ui"
 	"fettle/report"
@@ -119,14 +119,22 @@ func reboot(ctx context.Context, a *app.App, o options) error {
 			return err
 		}
 	}
-	l, err := look(ctx, a, tg, o.limit, nextStart(a), "looking at the next start …")
+	st := &snapshot.State{}
+	var also *run.Also
+	if tg.Root == "" && tg.From == "" && os.Geteuid() == 0 && !o.unsaved {
+		also = &run.Also{Name: snapshot.Question, Answer: st}
+	}
+	l, err := look(ctx, a, tg, o.limit, nextStart(a), also, "looking at the next start …")
 	if err != nil {
 		return err
 	}
 	r := judge.Judge(&l.meta, l.traps, l.results)
 	saved := ""
-	if l.meta.Kind == host.KindLive && l.meta.Identity.EUID == 0 && !o.unsaved {
-		if saved, _, err = a.Snapshot(ctx); err != nil { // the verdict holds without it
+	if also != nil {
+		if err = also.Err; err == nil {
+			saved, err = app.SaveSnapshot(st)
+		}
+		if err != nil { // the verdict holds without it
 			a.Warn(err.Error())
 		}
 	}
@@ -180,8 +188,16 @@ func instant(a *app.App, h trap.Horizon) []*trap.Trap {
 	return slices.DeleteFunc(trap.At(a.Traps, h), func(t *trap.Trap) bool { return t.Cost != trap.Instant })
 }
 
-// look runs checks.
-func look(ctx context.Context, a *app.App, tg run.Target, limit time.Duration, traps []*trap.Trap, says string) (*looked, error) {
+// look runs checks, and asks for what else is wanted.
+func look(
+	ctx context.Context,
+	a *app.App,
+	tg run.Target,
+	limit time.Duration,
+	traps []*trap.Trap,
+	also *run.Also,
+	says string,
+) (*looked, error) {
 	l := &looked{traps: traps}
 	list := &accept.List{}
 	if tg.Root == "" && tg.From == "" {
@@ -193,7 +209,7 @@ func look(ctx context.Context, a *app.App, tg run.Target, limit time.Duration, t
 	started := time.Now()
 	progress := ui.NewProgress(a.Stderr)
 	progress.Show(says)
-	err := a.Check(ctx, tg, l.traps, trap.Options{Limit: limit}, func(ab run.About) error {
+	err := a.CheckAlso(ctx, tg, l.traps, trap.Options{Limit: limit}, also, func(ab run.About) error {
 		l.meta = app.Meta(ab, started)
 		return nil
 	}, func(r trap.Result) {

@@ -81,7 +81,7 @@ func upgrade(ctx context.Context, a *app.App, o options, to string) error {
 	if err != nil {
 		return err
 	}
-	l, err := look(ctx, a, tg, o.limit, instant(a, trap.Upgrade), "looking at the upgrade …")
+	l, err := look(ctx, a, tg, o.limit, instant(a, trap.Upgrade), nil, "looking at the upgrade …")
 	if err != nil {
 		return err
 	}

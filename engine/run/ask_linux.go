@@ -28,6 +28,11 @@ func (e Engine) Ask(ctx context.Context, tg Target, name string, question, answe
 		return fmt.Errorf("looking at the host: no confined process: %w", err)
 	}
 	defer child.Close()
+	return (&Also{Answer: answer}).receive(ctx, child, tg)
+}
+
+// receive takes the child's answer.
+func (a *Also) receive(ctx context.Context, child *confine.Child, tg Target) error {
 	said, err := receive(ctx, child)
 	switch {
 	case err != nil:
@@ -37,13 +42,12 @@ func (e Engine) Ask(ctx context.Context, tg Target, name string, question, answe
 	case said.Failed != "":
 		return unreadable("%s", said.Failed)
 	}
-	return json.Unmarshal(said.Answer, answer)
+	return json.Unmarshal(said.Answer, a.Answer)
 }
 
 // answer is what the confined child does when it is asked.
 func answer(parent *confine.Parent, w work, answers Answers) error {
-	look := answers[w.Ask]
-	if look == nil {
+	if answers[w.Ask] == nil {
 		return fmt.Errorf("the confined child has no answer to %q", w.Ask)
 	}
 	if _, err := confine.Self(w.rules()); err != nil {
@@ -53,7 +57,12 @@ func answer(parent *confine.Parent, w work, answers Answers) error {
 	if err != nil {
 		return say(parent, saying{Failed: err.Error()})
 	}
-	made, err := look(context.Background(), host.New(src), w.Question)
+	return tell(parent, host.New(src), answers[w.Ask], w.Question)
+}
+
+// tell sends what look makes of a host.
+func tell(parent *confine.Parent, h *host.Host, look Answer, question json.RawMessage) error {
+	made, err := look(context.Background(), h, question)
 	if err != nil {
 		return say(parent, saying{Failed: host.Reason(err)})
 	}

@@ -33,6 +33,7 @@ type work struct {
 	// Ask is one of Answers, instead of checks, and Question what it is asked.
 	Ask      string          `json:"ask,omitempty"`
 	Question json.RawMessage `json:"question,omitempty"`
+	Also     string          `json:"also,omitempty"` // is asked when the checks have ended
 }
 
 // saying is one message of the child: first about or failed, then results as
@@ -61,7 +62,10 @@ func (e Engine) confined(
 		w.Traps = append(w.Traps, t.ID())
 	}
 	w.Rules = e.encoded(traps)
-	job, over, err := w.job(len(traps) + 2)
+	if e.Also != nil {
+		w.Also = e.Also.Name
+	}
+	job, over, err := w.job(len(traps) + 3)
 	if err != nil {
 		return true, "", err
 	}
@@ -86,6 +90,9 @@ func (e Engine) confined(
 		return true, "", err
 	}
 	collect(ctx, child, traps, tg.Record, trap.InOrder(len(traps), emit))
+	if e.Also != nil {
+		e.Also.Err = e.Also.receive(ctx, child, tg)
+	}
 	return true, "", nil
 }
 
@@ -241,7 +248,8 @@ func child(all []*trap.Trap, answers Answers) error {
 		return err
 	}
 	left := len(traps)
-	trap.Each(context.Background(), host.New(src), traps, w.Options, func(i int, r trap.Result) {
+	h := host.New(src)
+	trap.Each(context.Background(), h, traps, w.Options, func(i int, r trap.Result) {
 		if left--; left == 0 {
 			recorded() // before the last result: then the parent ends this process
 			if w.Target.Record != nil {
@@ -250,6 +258,9 @@ func child(all []*trap.Trap, answers Answers) error {
 		}
 		say(parent, saying{Place: i, Result: &r}) // without a parent this process ends
 	})
+	if look := answers[w.Also]; look != nil {
+		return tell(parent, h, look, nil)
+	}
 	return err
 }
 

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,7 +22,7 @@ import (
 
 // TestMain: a confined child is a copy of this program.
 func TestMain(m *testing.M) {
-	if code, ok := Child(os.Args[1:], testTraps(), nil, os.Stderr); ok {
+	if code, ok := Child(os.Args[1:], testTraps(), testAnswers, os.Stderr); ok {
 		os.Exit(code)
 	}
 	os.Exit(m.Run())
@@ -38,12 +40,40 @@ func testTraps() []*trap.Trap {
 		if err == nil {
 			syscall.Close(fd)
 		}
+		ran.Add(1)
 		r.Clear("", fmt.Sprint("socket: ", err == nil))
 		return nil
 	}
 	return []*trap.Trap{
 		testTrap("waits", trap.Instant, func(ctx context.Context, _ *host.Host, _ *trap.Report) error { <-ctx.Done(); return ctx.Err() }),
 		testTrap("silent", trap.Instant, socket), testTrap("talks", trap.Network, socket),
+	}
+}
+
+// ran is how many checks wanted a socket in this process.
+var ran atomic.Int32
+
+// testAnswers are one that tells how many checks ran where it is asked, and one that fails.
+var testAnswers = Answers{
+	"ran":   func(context.Context, *host.Host, json.RawMessage) (any, error) { return ran.Load(), nil },
+	"fails": func(context.Context, *host.Host, json.RawMessage) (any, error) { return nil, host.ErrTooBig },
+}
+
+// TestAlso: the child that has run the checks answers; that it cannot fails no check.
+func TestAlso(t *testing.T) {
+	for name, fails := range map[string]bool{"ran": false, "fails": true} {
+		checks := 0
+		also := &Also{Name: name, Answer: &checks}
+		var got []trap.Status
+		err := Engine{Also: also}.Check(t.Context(), Target{}, testTraps()[1:], trap.Options{}, func(ab About) error {
+			if ab.Warning != "" {
+				means.Missing(t, "a kernel that confines: "+ab.Warning)
+			}
+			return nil
+		}, func(r trap.Result) { got = append(got, r.Outcomes[0].Status) })
+		if err != nil || !slices.Equal(got, []trap.Status{trap.Clear, trap.Clear}) || (also.Err != nil) != fails || !fails && checks != 2 {
+			t.Errorf("%s: %v, %v, %v, %d checks", name, got, err, also.Err, checks)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"fettle/engine/rule"
@@ -66,6 +67,15 @@ func (e *Unreadable) Unwrap() error { return e.Err }
 // Engine runs checks.
 type Engine struct {
 	Rules []*rule.Frozen // the admin's own, which a confined child has to be given
+	Also  *Also
+}
+
+// Also is a question that a Check puts to its child when the checks have ended: it is answered from
+// what they have read. Like Ask it needs a confined child.
+type Also struct {
+	Name   string // one of Answers
+	Answer any    // is filled
+	Err    error  // why it was not
 }
 
 // Check runs checks in a confined child, where there can be one, and calls
@@ -86,6 +96,9 @@ func (e Engine) Check(
 	done, warning, err := e.confined(ctx, tg, traps, opt, begin, emit)
 	if done {
 		return err
+	}
+	if e.Also != nil {
+		e.Also.Err = errors.New("looking at the host: no confined process")
 	}
 	src, err := tg.open()
 	if err != nil {
@@ -116,6 +129,9 @@ func (e Engine) Live(ctx context.Context, traps []*trap.Trap, opt trap.Options, 
 // plans of fix). Reading is not confined then; commands are.
 func OpenLive() (host.Source, error) { return confine.Live() }
 
-// Answers are what a confined child can be asked besides the results of checks, by name: each
-// looks at a host and makes an answer that goes into JSON. A copy of fettle has the same ones.
-type Answers map[string]func(ctx context.Context, h *host.Host, question json.RawMessage) (any, error)
+// Answer looks at a host and makes an answer that goes into JSON.
+type Answer func(ctx context.Context, h *host.Host, question json.RawMessage) (any, error)
+
+// Answers are what a confined child can be asked besides the results of checks, by name. A copy
+// of fettle has the same ones.
+type Answers map[string]Answer

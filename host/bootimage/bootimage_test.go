@@ -189,6 +189,16 @@ func TestInitrdTools(t *testing.T) {
 	}
 }
 
+// TestInitrdConfiguration: what mdadm and cryptsetup are told in it, as initramfs-tools 0.142 packed it.
+func TestInitrdConfiguration(t *testing.T) {
+	got, err := ParseInitrd(bytes.NewReader(cpio("cryptroot/crypttab", "cr1 UUID=4afb5844 none luks,discard,initramfs\n",
+		"etc/mdadm/mdadm.conf", "HOMEHOST <system>\nARRAY /dev/md0 metadata=1.2 UUID=1111:2222 name=vm:0\n", "etc/crypttab", "no\n")))
+	if err != nil || got.Volumes == nil || got.Volumes.Sources["cr1"] != "UUID=4afb5844" || got.Arrays == nil ||
+		got.Arrays.HomeHost != "<system>" || len(got.Arrays.Lines) != 1 || got.Arrays.Lines[0].UUID != "11112222" {
+		t.Errorf("%+v, %+v, %v", got.Volumes, got.Arrays, err)
+	}
+}
+
 func TestInitrdRefuses(t *testing.T) {
 	long := cpio("a", strings.Repeat("a", 1000))
 	bomb := gz(cpio("zeros", string(make([]byte, 80<<20))))

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fettle/host/format/mdadmconf"
 	"fettle/internal/lazy"
 )
 
@@ -239,7 +240,22 @@ var kept = map[string]func(*Initrd, string){
 			}
 		}
 	},
-	"preseed.cfg": func(i *Initrd, s string) { i.Preseed = MirrorLines(s) },
+	"preseed.cfg":          func(i *Initrd, s string) { i.Preseed = MirrorLines(s) },
+	"etc/mdadm/mdadm.conf": arraysOf,
+	"etc/mdadm.conf":       arraysOf,
+	"cryptroot/crypttab": func(i *Initrd, s string) {
+		i.Volumes = &Volumes{Sources: map[string]string{}}
+		for line := range strings.Lines(s) {
+			if f := strings.Fields(line); len(f) > 1 && !strings.HasPrefix(f[0], "#") {
+				i.Volumes.Sources[f[0]] = f[1]
+			}
+		}
+	},
+}
+
+func arraysOf(i *Initrd, s string) {
+	i.Arrays = &Arrays{}
+	i.Arrays.Lines, i.Arrays.HomeHost = mdadmconf.Arrays(s)
 }
 
 // MirrorLines are the lines of a preseed file that name the mirror, the suite

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"fettle/host"
+	"fettle/host/format/mdadmconf"
 	"fettle/internal/lazy"
 )
 
@@ -37,6 +38,10 @@ type Initrd struct {
 	// systemd-cryptsetup that it has.
 	Builder string   `json:"builder,omitempty"`
 	Tools   []string `json:"tools,omitempty"`
+	// Arrays is what mdadm's configuration in it names, Volumes what it unlocks (initramfs-tools'
+	// cryptroot/crypttab); nil where it has no such file.
+	Arrays  *Arrays  `json:"arrays,omitempty"`
+	Volumes *Volumes `json:"volumes,omitempty"`
 	// Codename and Description are of the release that an installer installs
 	// (etc/default-release, etc/lsb-release). Distribution is DISTRIB_ID.
 	Codename     string `json:"codename,omitempty"`
@@ -47,14 +52,25 @@ type Initrd struct {
 	Preseed []string `json:"preseed,omitempty"`
 }
 
+// Arrays is a mdadm.conf.
+type Arrays struct {
+	HomeHost string            `json:"home_host,omitempty"`
+	Lines    []mdadmconf.Array `json:"lines,omitempty"`
+}
+
+// Volumes are the devices from which volumes are unlocked, by the volumes' names.
+type Volumes struct {
+	Sources map[string]string `json:"sources,omitempty"`
+}
+
 // ReadKernel asks a host for what a kernel image says.
 func ReadKernel(ctx context.Context, h *host.Host, name string) (Kernel, error) {
 	return host.Extract(ctx, h, "kernel", name, ParseKernel)
 }
 
-// ReadInitrd asks a host for what an initrd holds.
+// ReadInitrd asks a host for what an initrd holds, or that of a unified kernel image.
 func ReadInitrd(ctx context.Context, h *host.Host, name string) (Initrd, error) {
-	return host.Extract(ctx, h, "initrd", name, ParseInitrd)
+	return host.Extract(ctx, h, "initrd", name, parseInitrdOf)
 }
 
 var (

@@ -30,19 +30,11 @@ func TestPark(t *testing.T) {
 	for _, tool := range []string{"mmdebstrap", "systemd-nspawn", "mke2fs", "debugfs", "linux.uml"} {
 		means.Tool(t, tool)
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	im := Images{Dir: filepath.Join(cache, "fettle", "park")}
-	if err := os.MkdirAll(im.Dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	im := images(t)
 	recipes, err := Recipes(os.DirFS("hosts"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(sweep)
 	var rows []Row
 	for _, r := range recipes {
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), r.Name) {
@@ -57,6 +49,21 @@ func TestPark(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// images are those in the user's cache folder.
+func images(t *testing.T) Images {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	im := Images{Dir: filepath.Join(cache, "fettle", "park")}
+	if err := os.MkdirAll(im.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sweep)
+	return im
 }
 
 // visit boots a host in one way and judges every look at it.

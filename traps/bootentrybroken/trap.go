@@ -101,8 +101,11 @@ func (j *judge) initrd(ctx context.Context) error {
 	root := j.e.Option("root")
 	if len(j.e.Initrds) == 0 {
 		if named(root) {
-			j.fails("the default entry has no initramfs, and without one the kernel cannot find root="+root,
-				"create it (update-initramfs -c -k VERSION, or dracut), then: "+rebuild)
+			byHand := "create it (update-initramfs -c -k VERSION, or dracut), then: " + rebuild
+			if j.e.Unified {
+				byHand = j.again()
+			}
+			j.fails("the default entry has no initramfs, and without one the kernel cannot find root="+root, byHand)
 		}
 		return nil
 	}
@@ -117,18 +120,25 @@ func (j *judge) initrd(ctx context.Context) error {
 				return err
 			}
 			if why == "" {
-				if err := j.volumes(ctx, name, image); err != nil {
+				if err := errors.Join(j.volumes(ctx, name, image), j.arrays(ctx, name, image)); err != nil {
 					return err
 				}
 			}
 		}
 		if why != "" {
-			j.fails("the initramfs of the default entry "+why, "create it again: update-initramfs -u -k VERSION, or dracut --force",
-				trap.Ev(name, "%s", why))
+			j.fails("the initramfs of the default entry "+why, j.again(), trap.Ev(name, "%s", why))
 			return nil
 		}
 	}
 	return nil
+}
+
+// again is how an initramfs is made once more.
+func (j *judge) again() string {
+	if j.e.Unified {
+		return "build the image again, with its initramfs: kernel-install add VERSION VMLINUZ, ukify build, or dracut --uefi --force"
+	}
+	return "create it again: update-initramfs -u -k VERSION, or dracut --force"
 }
 
 // readable tells what is wrong with an initramfs: it is cut off, or has modules, and none of its kernel.
@@ -154,6 +164,9 @@ func unpacked(err error) (why string, unknown error) {
 
 // version is the kernel's, as its file is named: vmlinuz-6.1.0-50-amd64.
 func (j *judge) version() string {
+	if j.e.Unified {
+		return j.e.Release
+	}
 	base := path.Base(j.e.Kernel)
 	for _, p := range []string{"vmlinuz-", "vmlinux-", "kernel-", "Image-"} {
 		if v, ok := strings.CutPrefix(base, p); ok && strings.ContainsAny(v, "0123456789") {

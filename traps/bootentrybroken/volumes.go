@@ -42,15 +42,15 @@ func (j *judge) volumes(ctx context.Context, name string, image bootimage.Initrd
 	if err != nil {
 		return err
 	}
-	layers, err := below(ctx, j.h, path.Base(device), nil, 0)
-	if err != nil {
+	var st stack
+	if err := st.below(ctx, j.h, path.Base(device), 0); err != nil {
 		return fmt.Errorf("what %s lies on: %w", device, err)
 	}
-	layers = slices.DeleteFunc(layers, func(l layer) bool {
+	layers := slices.DeleteFunc(st.layers, func(l layer) bool {
 		return slices.ContainsFunc(l.tools, func(t string) bool { return slices.Contains(image.Tools, t) })
 	})
 	if len(layers) == 0 {
-		return nil
+		return j.unlocks(ctx, name, image, st.encrypted)
 	}
 	var on, tools, packages []string
 	for _, l := range layers {
@@ -98,10 +98,16 @@ func resolved(ctx context.Context, h *host.Host, dev string) (string, error) {
 // partitionOfArray is a partition of an MD array: md0p1.
 var partitionOfArray = lazy.Regexp(`^(md.*[0-9])p[0-9]+$`)
 
+// stack is what a device lies on: kinds of layers, and the names of encrypted volumes among them.
+type stack struct {
+	layers    []layer
+	encrypted []string
+}
+
 // below adds the layers of a device and of what it lies on (Linux, Documentation/ABI/testing/sysfs-block-dm, "slaves").
-func below(ctx context.Context, h *host.Host, device string, found []layer, depth int) ([]layer, error) {
+func (st *stack) below(ctx context.Context, h *host.Host, device string, depth int) error {
 	if depth == maxDepth {
-		return found, nil
+		return nil
 	}
 	if m := partitionOfArray().FindStringSubmatch(device); m != nil {
 		device = m[1]
@@ -109,11 +115,11 @@ func below(ctx context.Context, h *host.Host, device string, found []layer, dept
 	dir := "/sys/class/block/" + device
 	uuid, err := h.ReadString(ctx, dir+"/dm/uuid")
 	if err != nil && !host.IsAbsent(err) {
-		return nil, err
+		return err
 	}
 	array, err := h.Exists(ctx, dir+"/md")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var l layer
 	switch {
@@ -121,20 +127,26 @@ func below(ctx context.Context, h *host.Host, device string, found []layer, dept
 		l = lvm
 	case strings.HasPrefix(uuid, "CRYPT-"):
 		l = luks
+		switch name, err := h.ReadString(ctx, dir+"/dm/name"); {
+		case err == nil:
+			st.encrypted = append(st.encrypted, name)
+		case !host.IsAbsent(err):
+			return err
+		}
 	case array:
 		l = md
 	}
-	if l.name != "" && !slices.ContainsFunc(found, func(o layer) bool { return o.name == l.name }) {
-		found = append(found, l)
+	if l.name != "" && !slices.ContainsFunc(st.layers, func(o layer) bool { return o.name == l.name }) {
+		st.layers = append(st.layers, l)
 	}
 	slaves, err := h.ReadDir(ctx, dir+"/slaves")
 	if err != nil && !host.IsAbsent(err) {
-		return nil, err
+		return err
 	}
 	for _, s := range slaves {
-		if found, err = below(ctx, h, s.Name, found, depth+1); err != nil {
-			return nil, err
+		if err := st.below(ctx, h, s.Name, depth+1); err != nil {
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }

@@ -7,119 +7,29 @@ import (
 
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/mdadmconf"
 )
-
-// confFiles lists what mdadm reads, in its order (mdadm 4.2, config.c
-// load_conffile): one file, and the *.conf of the folder beside it. Debian
-// builds it with /etc/mdadm/mdadm.conf, and /etc/mdadm.conf only where that is
-// absent; upstream and the RHEL family the other way round.
-func confFiles(ctx context.Context, h *host.Host) (main string, all []string, err error) {
-	candidates := []string{"/etc/mdadm.conf", "/etc/mdadm/mdadm.conf"}
-	if debian, err := h.Exists(ctx, "/etc/mdadm"); err != nil {
-		return "", nil, err
-	} else if debian {
-		candidates[0], candidates[1] = candidates[1], candidates[0]
-	}
-	main = candidates[0]
-	for _, c := range candidates {
-		there, err := h.Exists(ctx, c)
-		if err != nil {
-			return "", nil, err
-		}
-		if there {
-			main = c
-			break
-		}
-	}
-	more, err := h.Glob(ctx, main+".d", "[^.]*.conf")
-	return main, append([]string{main}, more...), err
-}
-
-// word is one of mdadm.conf's, with its quotes taken off; from and to are
-// where it is in the file, quotes and all.
-type word struct {
-	text           string
-	line, from, to int
-}
-
-// confLines reads mdadm.conf(5) as config.c conf_line does: a line goes on
-// while the next one begins with a blank; "#" begins a comment only where a
-// word could; quotes end with the line at the latest.
-func confLines(text string) [][]word {
-	var lines [][]word
-	number := 0
-	at := 0
-	for raw := range strings.SplitAfterSeq(text, "\n") {
-		number++
-		start := at
-		at += len(raw)
-		raw = strings.TrimSuffix(raw, "\n")
-		first := true
-		for i := 0; i < len(raw); {
-			if raw[i] == ' ' || raw[i] == '\t' {
-				i++
-				continue
-			}
-			if raw[i] == '#' {
-				break
-			}
-			w, end := confWord(raw[i:])
-			word := word{w, number, start + i, start + i + end}
-			if first && i == 0 || len(lines) == 0 {
-				lines = append(lines, nil)
-			}
-			first = false
-			lines[len(lines)-1] = append(lines[len(lines)-1], word)
-			i += end
-		}
-	}
-	return lines
-}
-
-// confWord reads the word that s begins with, and how long it is with quotes.
-func confWord(s string) (text string, end int) {
-	var b strings.Builder
-	quote := byte(0)
-	for end < len(s) && (quote != 0 || s[end] != ' ' && s[end] != '\t') {
-		switch c := s[end]; {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '"' || c == '\''):
-			quote = c
-		default:
-			b.WriteByte(c)
-		}
-		end++
-	}
-	return b.String(), end
-}
-
-// isKeyword: keywords count in any case, and from three letters on
-// (config.c match_keyword).
-func isKeyword(word, keyword string) bool {
-	return len(word) >= 3 && len(word) <= len(keyword) && strings.EqualFold(word, keyword[:len(word)])
-}
 
 // setting is a CREATE line's word on bad blocks lists. mdadm takes bbl=no and
 // bbl=yes, in any case, and complains of all else.
 type setting struct {
-	word
+	mdadmconf.Word
 	file string
 	off  bool
 }
 
-func (s *setting) where() string { return fmt.Sprintf("%s:%d", s.file, s.line) }
+func (s *setting) where() string { return fmt.Sprintf("%s:%d", s.file, s.Line) }
 
 // settingsOf returns the settings in a file's text, and the last word of its
 // last CREATE line.
-func settingsOf(file, text string) (out []setting, lastCreate *word) {
-	for _, line := range confLines(text) {
-		if !isKeyword(line[0].text, "create") {
+func settingsOf(file, text string) (out []setting, lastCreate *mdadmconf.Word) {
+	for _, line := range mdadmconf.Lines(text) {
+		if !mdadmconf.IsKeyword(line[0].Text, "create") {
 			continue
 		}
 		lastCreate = &line[len(line)-1]
 		for _, w := range line[1:] {
-			if no := strings.EqualFold(w.text, "bbl=no"); no || strings.EqualFold(w.text, "bbl=yes") {
+			if no := strings.EqualFold(w.Text, "bbl=no"); no || strings.EqualFold(w.Text, "bbl=yes") {
 				out = append(out, setting{w, file, no})
 			}
 		}
@@ -136,7 +46,7 @@ type conf struct {
 }
 
 func readConf(ctx context.Context, h *host.Host) (*conf, error) {
-	main, files, err := confFiles(ctx, h)
+	main, files, err := mdadmconf.Files(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -151,13 +61,13 @@ func readConf(ctx context.Context, h *host.Host) (*conf, error) {
 		}
 		more, _ := settingsOf(file, string(b))
 		c.settings = append(c.settings, more...)
-		for _, line := range confLines(string(b)) {
-			if !isKeyword(line[0].text, "array") {
+		for _, line := range mdadmconf.Lines(string(b)) {
+			if !mdadmconf.IsKeyword(line[0].Text, "array") {
 				continue
 			}
 			c.arrays = true
 			for _, w := range line[1:] {
-				c.groups = c.groups || strings.HasPrefix(strings.ToLower(w.text), "spare-group=")
+				c.groups = c.groups || strings.HasPrefix(strings.ToLower(w.Text), "spare-group=")
 			}
 		}
 	}
@@ -178,13 +88,13 @@ func withoutList(text string) string {
 	settings, create := settingsOf("", text)
 	for i := len(settings) - 1; i >= 0; i-- {
 		s := settings[i]
-		text = text[:s.from] + "bbl=no" + text[s.to:]
+		text = text[:s.From] + "bbl=no" + text[s.To:]
 	}
 	if len(settings) > 0 {
 		return text
 	}
 	if create != nil {
-		with := text[:create.to] + " bbl=no" + text[create.to:]
+		with := text[:create.To] + " bbl=no" + text[create.To:]
 		if s, _ := settingsOf("", with); len(s) == 1 { // not where a quote was left open
 			return with
 		}

@@ -1,45 +1,14 @@
 package mdadmbadblocks
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"fettle/host/hosttest"
+	"fettle/host/format/mdadmconf"
 	"fettle/internal/means"
 )
-
-func TestConfLines(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"", ""},
-		{"# CREATE bbl=no\n\n   # more\n", ""},
-		{"CREATE bbl=no\n", "CREATE bbl=no"},
-		{"CREATE bbl=no", "CREATE bbl=no"},
-		{"CREATE owner=root\n\tgroup=disk # " +
-			"comment\n# at the margin\n bbl=no\nARRAY /dev/md0\n", "CREATE owner=root group=disk bbl=no|ARRAY /dev/md0"},
-		{"CREATE owner=ro#ot bbl=no", "CREATE owner=ro#ot bbl=no"},
-		{"CREATE #bbl=no", "CREATE"},
-		{`CREATE "bbl=no"`, "CREATE bbl=no"},
-		{`CREATE bbl='n'"o"`, "CREATE bbl=no"},
-		{"CREATE \"owner=a b\nARRAY x", "CREATE owner=a b|ARRAY x"},
-		{"  CREATE bbl=no\nDEVICE x", "CREATE bbl=no|DEVICE x"}, // nothing above that it could go on with
-		{"CREATE bbl=no\r\n", "CREATE bbl=no\r"},                // mdadm knows no carriage return
-	} {
-		var got []string
-		for _, line := range confLines(c.text) {
-			var ws []string
-			for _, w := range line {
-				ws = append(ws, w.text)
-			}
-			got = append(got, strings.Join(ws, " "))
-		}
-		if g := strings.Join(got, "|"); g != c.want {
-			t.Errorf("%q: got %q, want %q", c.text, g, c.want)
-		}
-	}
-}
 
 func TestSettings(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
@@ -56,7 +25,7 @@ func TestSettings(t *testing.T) {
 		settings, _ := settingsOf("", c.text)
 		var got []string
 		for _, s := range settings {
-			got = append(got, fmt.Sprintf("%d %s", s.line, map[bool]string{true: "no", false: "yes"}[s.off]))
+			got = append(got, fmt.Sprintf("%d %s", s.Line, map[bool]string{true: "no", false: "yes"}[s.off]))
 		}
 		if g := strings.Join(got, ", "); g != c.want {
 			t.Errorf("%q: got %q, want %q", c.text, g, c.want)
@@ -87,29 +56,6 @@ func TestWithoutList(t *testing.T) {
 	}
 }
 
-func TestConfFiles(t *testing.T) {
-	for _, c := range []struct{ name, files, main, want string }{
-		{"debian", "/etc/mdadm/mdadm.conf", "/etc/mdadm/mdadm.conf", "/etc/mdadm/mdadm.conf"},
-		{"debian, both", "/etc/mdadm/mdadm.conf /etc/mdadm.conf", "/etc/mdadm/mdadm.conf", "/etc/mdadm/mdadm.conf"},
-		{"debian, only the other", "/etc/mdadm/README /etc/mdadm.conf " +
-			"/etc/mdadm.conf.d/a.conf /etc/mdadm/mdadm.conf.d/b.conf", "/etc/mdadm.conf", "/etc/mdadm.conf /etc/mdadm.conf.d/a.conf"},
-		{"debian, folder only", "/etc/mdadm/mdadm.conf.d/b.conf", "/etc/mdadm/mdadm.conf", "/etc/mdadm/mdadm.conf " +
-			"/etc/mdadm/mdadm.conf.d/b.conf"},
-		{"others", "/etc/mdadm.conf /etc/mdadm.conf.d/b.conf /etc/mdadm.conf.d/a.conf /etc/mdadm.conf.d/.x.conf /etc/mdadm.conf.d/.conf " +
-			"/etc/mdadm.conf.d/c.conf~", "/etc/mdadm.conf", "/etc/mdadm.conf /etc/mdadm.conf.d/a.conf /etc/mdadm.conf.d/b.conf"},
-		{"none", "/etc/fstab", "/etc/mdadm.conf", "/etc/mdadm.conf"},
-	} {
-		text := "x\n"
-		for f := range strings.FieldsSeq(c.files) {
-			text += "-- root" + f + " --\n\n"
-		}
-		main, all, err := confFiles(context.Background(), hosttest.New(t, text))
-		if err != nil || main != c.main || !slices.Equal(all, strings.Fields(c.want)) {
-			t.Errorf("%s: %s, %q, %v; want %s, %q", c.name, main, all, err, c.main, c.want)
-		}
-	}
-}
-
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // What is written has every setting off, and no other line's words changed.
@@ -119,19 +65,19 @@ func FuzzWithoutList(f *testing.F) {
 		f.Add(s)
 	}
 	others := func(text string) (out []string) {
-		for _, line := range confLines(text) {
-			if !isKeyword(line[0].text, "create") {
+		for _, line := range mdadmconf.Lines(text) {
+			if !mdadmconf.IsKeyword(line[0].Text, "create") {
 				for _, w := range line {
-					out = append(out, w.text)
+					out = append(out, w.Text)
 				}
 			}
 		}
 		return out
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, line := range confLines(text) {
+		for _, line := range mdadmconf.Lines(text) {
 			for _, w := range line {
-				if w.from >= w.to || w.to > len(text) || strings.Contains(text[w.from:w.to], "\n") || strings.Count(text[:w.from], "\n") != w.line-1 {
+				if w.From >= w.To || w.To > len(text) || strings.Contains(text[w.From:w.To], "\n") || strings.Count(text[:w.From], "\n") != w.Line-1 {
 					t.Fatalf("%q: word %+v", text, w)
 				}
 			}
@@ -140,7 +86,7 @@ func FuzzWithoutList(f *testing.F) {
 		settings, _ := settingsOf("", got)
 		for _, s := range settings {
 			if !s.off {
-				t.Errorf("%q became %q, where line %d says bbl=yes", text, got, s.line)
+				t.Errorf("%q became %q, where line %d says bbl=yes", text, got, s.Line)
 			}
 		}
 		if len(settings) == 0 {

@@ -71,28 +71,36 @@ func expand(s string, env map[string]string) string {
 	return strings.Join(f, " ")
 }
 
-// systemdBoot reads loader.conf(5): the default is a pattern for entries' file names, and without
-// one the newest.
+// systemdBoot reads loader.conf(5): the default is a pattern for entries' names, and without one
+// the newest, of unified kernel images if there are any.
 func systemdBoot(ctx context.Context, h *host.Host, top, text string) (*Entry, error) {
 	entries, err := blsEntries(ctx, h, top+"/loader/entries", nil)
+	if err != nil {
+		return nil, err
+	}
+	images, err := unified(ctx, h, top)
 	if err != nil {
 		return nil, err
 	}
 	want := ""
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == "default" {
-			want = strings.TrimSuffix(f[1], ".conf")
+			want = strings.TrimSuffix(strings.TrimSuffix(f[1], ".conf"), ".efi")
 		}
 	}
+	mixed := len(entries) > 0 && len(images) > 0
+	entries = append(images, entries...)
 	for i := range entries {
-		if want == "" || fnmatch.Match(want, entries[i].ID) {
+		if want == "" && !mixed || want != "" && fnmatch.Match(want, entries[i].ID) {
 			return &entries[i], entries[i].locate(ctx, h, top)
 		}
 	}
-	if strings.HasPrefix(want, "@") {
+	switch {
+	case strings.HasPrefix(want, "@"):
 		return nil, fmt.Errorf("loader.conf: default %s is an EFI variable", want)
-	}
-	if len(entries) > 0 {
+	case mixed: // sort-keys and versions of both forms decide
+		return nil, fmt.Errorf("%s has entries in files and unified kernel images, and loader.conf names no default", top)
+	case len(entries) > 0:
 		return &entries[0], entries[0].locate(ctx, h, top)
 	}
 	return nil, ErrNone

@@ -5,6 +5,7 @@ package bootloader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 
@@ -25,9 +26,13 @@ type Entry struct {
 	Options string
 	// Source is the file that the entry is in.
 	Source string
+	// Unified: Kernel is a unified kernel image of this release, and Initrds, if any, lie in it.
+	Unified bool
+	Release string
 
 	inner []Entry // of a submenu
 	other bool    // it starts something else: another loader, the firmware's set-up
+	err   error   // why it could not be read
 }
 
 // Option is the value of a parameter of the kernel's command line, the last one of that name.
@@ -69,6 +74,25 @@ func Default(ctx context.Context, h *host.Host) (*Entry, error) {
 			return nil, err
 		}
 		return systemdBoot(ctx, h, dir, string(b))
+	}
+	return firmware(ctx, h)
+}
+
+// firmware is the one unified kernel image that there is: the firmware starts it without a loader.
+// Of several, which one it starts is a variable of its own.
+func firmware(ctx context.Context, h *host.Host) (*Entry, error) {
+	for _, dir := range []string{"/efi", "/boot/efi", "/boot"} {
+		entries, err := unified(ctx, h, dir)
+		if err != nil {
+			return nil, err
+		}
+		switch len(entries) {
+		case 0:
+			continue
+		case 1:
+			return &entries[0], entries[0].err
+		}
+		return nil, fmt.Errorf("%s has %d unified kernel images, and which one the firmware starts is an EFI variable", dir+unifiedDir, len(entries))
 	}
 	return nil, ErrNone
 }

@@ -165,3 +165,33 @@ menuentry 'three' --id x {
 		t.Errorf("%q, want %q", strings.Join(got, "|"), want)
 	}
 }
+
+// TestUnified: unified kernel images are entries of systemd-boot without a file of their own.
+func TestUnified(t *testing.T) {
+	image := func(name, release string) string {
+		return "-- root/efi/EFI/Linux/" + name + " --\nMZ\n-- table/unified /efi/EFI/Linux/" + name + " --\n" +
+			`{"title": "Debian", "release": "` + release + `", "options": "root=/dev/sda1", "kernel": true, "initrd": true}` + "\n"
+	}
+	const conf, entry = "-- root/efi/loader/loader.conf --\n", "-- root/efi/loader/entries/linux-6.1.conf --\nlinux /a\n"
+	two := image("debian-6.1.0-9.efi", "6.1.0-9") + image("debian-6.1.0-50+3-0.efi", "6.1.0-50")
+	for name, c := range map[string]struct{ files, release, err string }{
+		"the newest":                 {conf + "timeout 1\n" + two, "6.1.0-50", ""},
+		"no try left":                {conf + "timeout 1\n" + two + image("debian-6.1.0-70+0-3.efi", "6.1.0-70"), "6.1.0-50", ""},
+		"by name":                    {conf + "default debian-6.1.0-9.efi\n" + two + entry, "6.1.0-9", ""},
+		"an entry in a file by name": {conf + "default linux-*\n" + two + entry, "", ""},
+		"both, and no default":       {conf + "timeout 1\n" + two + entry, "", "names no default"},
+		"the firmware starts it":     {image("debian.efi", "6.1.0-9"), "6.1.0-9", ""},
+		"the firmware chooses":       {two, "", "EFI variable"},
+	} {
+		e, err := Default(t.Context(), hosttest.New(t, c.files))
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: %+v, %v", name, e, err)
+			}
+			continue
+		}
+		if err != nil || e.Release != c.release || e.Unified != (c.release != "") || e.Option("root") != "" != e.Unified {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+}

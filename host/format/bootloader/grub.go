@@ -47,8 +47,8 @@ func grubDefault(ctx context.Context, h *host.Host, file, text string) (*Entry, 
 
 // locate turns the loader's paths into this host's.
 func (e *Entry) locate(ctx context.Context, h *host.Host, tops ...string) error {
-	if e.Kernel == "" {
-		return nil
+	if e.Kernel == "" || e.Unified {
+		return e.err
 	}
 	var err error
 	if e.Kernel, err = onHost(ctx, h, e.Kernel, tops...); err != nil {
