@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"fettle/internal/means"
@@ -58,21 +59,21 @@ func TestManagerIsNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	came := 0
+	var came atomic.Int64
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			came++
+			came.Add(1)
 			c.Close()
 		}
 	}()
 	for _, args := range []string{"list-units", "show --property=Id -- *.service", "show --property=StateChangeTimestamp -- a.service",
 		"show --property=NJobs", "cat -- a.service"} {
-		if out, ok := AskManager(context.Background(), Command{"systemctl", strings.Fields(args)}); ok || came > 0 {
-			t.Errorf("%s: %+v, %d connections", args, out, came)
+		if out, ok := AskManager(context.Background(), Command{"systemctl", strings.Fields(args)}); ok || came.Load() > 0 {
+			t.Errorf("%s: %+v, %d connections", args, out, came.Load())
 		}
 	}
 	if _, ok := AskManager(context.Background(), Command{"systemctl", strings.Fields("show --property=Id -- a.service")}); ok {

@@ -170,12 +170,20 @@ func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 		return Result{Verdict: v, Seq: m.Seq}, err
 	}
 	v, err := b.content(ctx, &h, it)
-	r := Result{Verdict: v, Seq: m.Seq}
-	if err == nil && m.Self != nil && m.Self.Accepts != "" {
-		r.Accepts, err = b.accepts(ctx, &h, m.Self.Accepts)
+	if err != nil {
+		return Result{}, err
+	}
+	return b.result(ctx, &h, m, v)
+}
+
+// result is the answer to a message, with what the host asked for: acceptances, and packs.
+func (b *batch) result(ctx context.Context, h *hostRow, m *message.Message, v Verdict) (r Result, err error) {
+	r = Result{Verdict: v, Seq: m.Seq}
+	if m.Self != nil && m.Self.Accepts != "" {
+		r.Accepts, err = b.accepts(ctx, h, m.Self.Accepts)
 	}
 	if err == nil && m.Self != nil && m.Self.TakesPacks {
-		r.Packs, err = b.hand(ctx, &h, m.Self.Packs)
+		r.Packs, err = b.hand(ctx, h, m.Self.Packs)
 	}
 	return r, err
 }

@@ -79,12 +79,7 @@ func (b *batch) quick(ctx context.Context, items []Item) (map[string]Result, err
 	})
 	out := map[string]Result{}
 	for i := 0; i < len(taken) && err == nil; i++ {
-		m := has[taken[i].agent]
-		r := Result{Verdict: Taken, Seq: m.Seq}
-		if m.Self.Accepts != "" {
-			r.Accepts, err = b.accepts(ctx, &taken[i].hostRow, m.Self.Accepts)
-		}
-		out[m.Agent] = r
+		out[taken[i].agent], err = b.result(ctx, &taken[i].hostRow, has[taken[i].agent], Taken)
 	}
 	return out, err
 }
