@@ -3,20 +3,18 @@ package host
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
-
-	"fettle/internal/dbus"
 )
 
 // managerSocket is systemd's own, which root alone may talk to (systemd 252, src/core/dbus.c).
 var managerSocket = "/run/systemd/private"
-
-const unitInterface = "org.freedesktop.systemd1.Unit"
 
 // ofUnit are properties that all units have; ofKind which kinds of units have others, in the
 // interface of their kind.
@@ -51,11 +49,14 @@ func AskManager(ctx context.Context, c Command) (Output, bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, Commands["systemctl"].Limit)
 	defer cancel()
-	m, err := dbus.Dial(ctx, managerSocket)
+	m, err := dbus.Dial("unix:path="+dbus.EscapeBusAddressValue(managerSocket), dbus.WithContext(ctx))
 	if err != nil {
 		return Output{}, false
 	}
 	defer m.Close()
+	if err := m.Auth([]dbus.Auth{dbus.AuthExternal("0")}); err != nil {
+		return Output{}, false
+	}
 	if all {
 		if names, err = activeUnits(m); err != nil {
 			return Output{}, false
@@ -65,74 +66,84 @@ func AskManager(ctx context.Context, c Command) (Output, bool) {
 	return Output{Stdout: b}, err == nil && int64(len(b)) <= Commands["systemctl"].MaxOutput
 }
 
+const systemd = "org.freedesktop.systemd1"
+
 // activeUnits are those that systemctl show '*' takes (systemd 252, src/systemctl/systemctl-list-units.c, output_show_unit).
 func activeUnits(m *dbus.Conn) (names []string, err error) {
-	err = m.Ask([]dbus.Call{{Path: "/org/freedesktop/systemd1", Interface: "org.freedesktop.systemd1.Manager", Member: "ListUnits"}},
-		func(_ int, r dbus.Reply) error {
-			if r.Name != "" {
-				return fmt.Errorf("systemd: %s", r.Name)
-			}
-			// name, description, load, active, sub, followed unit, path, job's number, type and path
-			return r.Rows(func(row []string) {
-				if len(row) == 10 && (row[8] != "" || row[3] != "inactive" && row[5] == "") {
-					names = append(names, row[0])
-				}
-			})
-		})
+	var units []struct {
+		Name, Description, Load, Active, Sub, Follows string
+		Path                                          dbus.ObjectPath
+		Job                                           uint32
+		JobType                                       string
+		JobPath                                       dbus.ObjectPath
+	}
+	err = m.Object(systemd, "/org/freedesktop/systemd1").Call(systemd+".Manager.ListUnits", 0).Store(&units)
+	for _, u := range units {
+		if u.JobType != "" || u.Active != "inactive" && u.Follows == "" {
+			names = append(names, u.Name)
+		}
+	}
 	return names, err
 }
 
-// shown is what systemctl prints of units: name=value lines, an empty line between units.
+// shown is what systemctl prints of units: name=value lines, an empty line between units. All is asked
+// before the first answer is read: systemd answers one after the other.
 func shown(m *dbus.Conn, names, wanted []string) ([]byte, error) {
-	var calls []dbus.Call
-	var of []int // of which unit a call is, and what it asks for
-	var property []string
-	for i, n := range names {
-		call := dbus.Call{Path: "/org/freedesktop/systemd1/unit/" + escaped(n), Interface: "org.freedesktop.DBus.Properties"}
+	type unit struct {
+		all  *dbus.Call
+		kind map[string]*dbus.Call // by property
+	}
+	var units []unit
+	for _, n := range names {
+		o := m.Object(systemd, dbus.ObjectPath("/org/freedesktop/systemd1/unit/"+escaped(n)))
 		kind := n[strings.LastIndexByte(n, '.')+1:]
-		add := func(member, of1 string, args ...string) {
-			call.Member, call.Args = member, args
-			calls, of, property = append(calls, call), append(of, i), append(property, of1)
-		}
-		add("GetAll", "", unitInterface)
+		u := unit{o.Go(properties+".GetAll", 0, nil, systemd+".Unit"), map[string]*dbus.Call{}}
 		for _, w := range wanted {
 			if slices.Contains(ofKind[w], kind) {
-				add("Get", w, "org.freedesktop.systemd1."+strings.ToUpper(kind[:1])+kind[1:], w)
+				u.kind[w] = o.Go(properties+".Get", 0, nil, systemd+"."+strings.ToUpper(kind[:1])+kind[1:], w)
+			}
+		}
+		units = append(units, u)
+	}
+	var out bytes.Buffer
+	for i, u := range units {
+		var has map[string]dbus.Variant
+		if err := (<-u.all.Done).Store(&has); err != nil {
+			return nil, fmt.Errorf("systemd, of %s: %w", names[i], err)
+		}
+		for w, c := range u.kind {
+			var v dbus.Variant
+			if err := (<-c.Done).Store(&v); err == nil {
+				has[w] = v
+			} else if !errors.As(err, new(dbus.Error)) { // else this version of systemd has no such property
+				return nil, fmt.Errorf("systemd, of %s: %w", names[i], err)
+			}
+		}
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		for _, w := range wanted {
+			if v, ok := has[w]; ok {
+				line(&out, w, v.Value())
 			}
 		}
 	}
-	var out bytes.Buffer
-	err := m.Ask(calls, func(i int, r dbus.Reply) error {
-		switch {
-		case property[i] != "" && r.Name != "": // this version of systemd has no such property
-			return nil
-		case property[i] != "":
-			v, err := r.Variant()
-			line(&out, property[i], v)
-			return err
-		case r.Name != "":
-			return fmt.Errorf("systemd, of %s: %s", names[of[i]], r.Name)
-		case out.Len() > 0:
-			out.WriteByte('\n')
-		}
-		return r.Properties(func(name string, v any) {
-			if slices.Contains(wanted, name) {
-				line(&out, name, v)
-			}
-		})
-	})
-	return out.Bytes(), err
+	return out.Bytes(), nil
 }
+
+const properties = "org.freedesktop.DBus.Properties"
 
 func line(out *bytes.Buffer, name string, v any) {
 	out.WriteString(name + "=")
 	switch v := v.(type) {
 	case string:
 		out.WriteString(v)
+	case dbus.ObjectPath:
+		out.WriteString(string(v))
 	case bool:
 		out.WriteString(map[bool]string{true: "yes", false: "no"}[v])
-	case uint64:
-		out.WriteString(strconv.FormatUint(v, 10))
+	case uint32:
+		out.WriteString(strconv.FormatUint(uint64(v), 10))
 	case []string:
 		out.WriteString(strings.Join(v, " "))
 	}

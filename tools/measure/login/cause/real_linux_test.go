@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"bufio"
 	"bytes"
 	"net"
 	"net/netip"
@@ -55,9 +56,15 @@ func TestPingSilentBus(t *testing.T) {
 		if err != nil {
 			return
 		}
-		c.Write([]byte("OK 00\r\n"))
-		buf := make([]byte, 100)
-		for _, err := c.Read(buf); err == nil; _, err = c.Read(buf) {
+		for r := bufio.NewScanner(c); r.Scan(); { // D-Bus Specification, "Authentication Protocol"
+			switch line := strings.TrimLeft(r.Text(), "\x00"); {
+			case line == "AUTH":
+				c.Write([]byte("REJECTED EXTERNAL\r\n"))
+			case strings.HasPrefix(line, "AUTH "):
+				c.Write([]byte("OK 00\r\n"))
+			case line == "NEGOTIATE_UNIX_FD":
+				c.Write([]byte("ERROR\r\n"))
+			}
 		}
 	}()
 	took, err := PingLogind(t.Context(), sock, 200*time.Millisecond)
