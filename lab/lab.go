@@ -167,6 +167,8 @@ type Probe struct {
 	Lasts bool    `json:"lasts,omitempty"`
 	// Within is for how long it is asked again until it shows what it must.
 	Within time.Duration `json:"within,omitempty"`
+	// Slow takes minutes: it is asked of the plan, and of plans spoilt on purpose, not of each slip.
+	Slow bool `json:"slow,omitempty"`
 }
 
 // Stage is one step of a scenario's story, as the guest tells it.

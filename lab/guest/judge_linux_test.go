@@ -243,6 +243,22 @@ func TestBrokenPrepare(t *testing.T) {
 	}
 }
 
+// A slip is judged by the quick probes alone.
+func TestSlowProbes(t *testing.T) {
+	asked := ""
+	probes := []lab.Probe{{Name: "q", Run: []string{"quick"}}, {Name: "s", Run: []string{"slow"}, Slow: true}}
+	p := &player{orders: lab.Orders{Scenario: lab.Scenario{Probes: probes}},
+		run: func(argv []string, _ []byte) (string, int, error) { asked += argv[0] + " "; return "", 0, nil }}
+	for _, quick := range []bool{false, true} {
+		if _, err := p.look(1, quick); err != nil {
+			t.Error(err)
+		}
+	}
+	if asked != "quick slow quick " {
+		t.Errorf("asked: %s", asked)
+	}
+}
+
 // The numbers that a probe shows are compared with those of the trap.
 func TestProbeRatio(t *testing.T) {
 	for _, c := range []struct {

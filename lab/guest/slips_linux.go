@@ -67,6 +67,7 @@ var (
 // tried tries a spoilt plan, says who noticed, and goes back into the trap.
 func (p *player) tried(name string, files, others map[string]string) (by string, err error) {
 	argv := append([]string{"fettle-lab", lab.SabotagedVerb, p.orders.Trap, name}, p.fix()...)
+	slip := strings.HasPrefix(name, lab.SlipPrefix)
 	out, code, err := p.mend(argv)
 	if err != nil {
 		return out, err
@@ -78,9 +79,9 @@ func (p *player) tried(name string, files, others map[string]string) (by string,
 	if code != 0 {
 		noticed = fmt.Errorf("fix: %s", lastLine(out))
 	} else {
-		noticed = p.notice(files, others)
+		noticed = p.notice(slip, files, others)
 	}
-	back := p.back(code == 0, files)
+	back := p.back(slip, code == 0, files)
 	switch {
 	case noticed == nil && back == nil:
 		return "", errUnnoticed
@@ -93,12 +94,12 @@ func (p *player) tried(name string, files, others map[string]string) (by string,
 }
 
 // notice looks at a plan that was applied as the story looks at the real one.
-func (p *player) notice(files, others map[string]string) error {
+func (p *player) notice(slip bool, files, others map[string]string) error {
 	s := p.orders.Scenario
 	if said, err := p.expect(mended)(); err != nil {
 		return fmt.Errorf("recheck: %w: %s", err, said)
 	}
-	if _, err := p.look(1); err != nil {
+	if _, err := p.look(1, slip); err != nil {
 		return err
 	}
 	if s.Confirm != nil {
@@ -120,7 +121,7 @@ func (p *player) notice(files, others map[string]string) error {
 }
 
 // back undoes what a slip has done, and wants the trap as it was.
-func (p *player) back(applied bool, files map[string]string) error {
+func (p *player) back(slip, applied bool, files map[string]string) error {
 	now, err := p.tree()
 	if err != nil {
 		return err
@@ -139,6 +140,6 @@ func (p *player) back(applied bool, files map[string]string) error {
 	if said, err := p.expect(found)(); err != nil {
 		return fmt.Errorf("%w: %s", err, said)
 	}
-	_, err = p.look(2)
+	_, err = p.look(2, slip)
 	return err
 }

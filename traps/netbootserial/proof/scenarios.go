@@ -14,6 +14,9 @@ import (
 //go:embed boot.sh
 var bootScript string
 
+//go:embed menus.sh
+var menusScript string
+
 // images is Debian's own tree (package debian-installer-12-netboot-amd64).
 const images = "/usr/lib/debian-installer/images/12/amd64/text"
 
@@ -50,9 +53,10 @@ func needs(uefi bool) lab.Needs {
 // booted has the client boot, and its serial port read by somebody else than fettle.
 func booted(name, about string, uefi bool) lab.Scenario {
 	return lab.Scenario{Name: name, About: about, Needs: needs(uefi), Subject: tree, Long: true,
-		Files: map[string]string{tree + "/": lab.AnyContent}, // the client's serial port judges Debian's menus
+		Files: map[string]string{tree + "/": lab.AnyContent}, // both probes judge Debian's menus
 		Prepare: slices.Concat(served, []lab.Act{
 			{Write: &lab.File{Path: "/usr/bin/boot-client", Content: bootScript, Mode: 0o755}},
+			{Write: &lab.File{Path: "/usr/bin/menus", Content: menusScript, Mode: 0o755}},
 			{Run: []string{"ip", "address", "add", "192.0.2.1/24", "dev", "eth0"}},
 			{Run: []string{"ip", "link", "set", "eth0", "up"}},
 			{Run: []string{"mkdir", "-p", "/var/lib/misc"}},
@@ -60,9 +64,15 @@ func booted(name, about string, uefi bool) lab.Scenario {
 		}),
 		Probes: []lab.Probe{
 			{
+				Name: "menus",
+				Run:  []string{"/usr/bin/menus"},
+				Want: []string{"no entry names ttyS1", "all entries name ttyS1, 6 lines set it up", "no entry names ttyS1"},
+			},
+			{
 				Name: "on the client's ttyS1",
 				Run:  []string{"/usr/bin/boot-client"},
 				Want: []string{"nothing", "the installer's first question", "nothing"},
+				Slow: true,
 			},
 		},
 	}
