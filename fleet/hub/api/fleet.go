@@ -161,6 +161,17 @@ type Row struct {
 // Worst is the highest severity with which a row's trap is found.
 func (r Row) Worst() string { return Worst(r.Cell) }
 
+// AtWorst is on how many hosts it is that severe: by this, rows are in order.
+func (r Row) AtWorst() int {
+	switch {
+	case r.Critical > 0:
+		return r.Critical
+	case r.Warning > 0:
+		return r.Warning
+	}
+	return r.Notice
+}
+
 // Worst is the highest severity that is counted.
 func Worst(c store.Cell) string {
 	switch {

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
 	"strings"
@@ -36,6 +37,7 @@ const visitor = "X-Remote-User"
 func oneHub(dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	debug.SetGCPercent(50) // as cli/hub/serve.go does
 	h, err := hub.Start(ctx, hub.Config{Dir: dir, NATS: os.Getenv("EMULATE_NATS"), CA: os.Getenv("EMULATE_CA"), Replicas: 3,
 		Database: os.Getenv("EMULATE_DATABASE"), MaxStore: 2 << 30, Keep: 365 * 24 * time.Hour, Silent: time.Hour,
 		Log: func(s string) { log.Print(s) }})

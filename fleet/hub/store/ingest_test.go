@@ -48,7 +48,7 @@ func (a *agent) change(s message.State) *message.Message {
 }
 
 // join adds a host, and returns its agent.
-func join(t *testing.T, db *store.DB, name, group string) *agent {
+func join(t testing.TB, db *store.DB, name, group string) *agent {
 	t.Helper()
 	hash := "token of " + name
 	if err := db.AddToken(t.Context(), store.Token{Hash: hash, Created: time.Now(), Expires: time.Now().Add(time.Hour), Uses: 1,
@@ -62,7 +62,7 @@ func join(t *testing.T, db *store.DB, name, group string) *agent {
 	return &agent{name: name, instance: "one"}
 }
 
-func ingest(t *testing.T, db *store.DB, want store.Verdict, at time.Time, ms ...*message.Message) {
+func ingest(t testing.TB, db *store.DB, want store.Verdict, at time.Time, ms ...*message.Message) {
 	t.Helper()
 	var items []store.Item
 	for _, m := range ms {

@@ -6,12 +6,18 @@ import (
 )
 
 // Lease takes or renews a lease for a holder: of many hubs, one takes messages
-// in. It reports whether the holder has it.
+// in. It reports whether the holder has it. PostgreSQL's clock counts, which all hubs have in
+// common; a lease that lasts hours longer than any is given is of a clock that was set back.
 func (db *DB) Lease(ctx context.Context, name, holder string, span time.Duration) (bool, error) {
-	now := db.now().UnixMilli()
-	n, err := db.exec(ctx, `INSERT INTO leases (name, holder, until) VALUES (?, ?, ?)
-		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until WHERE leases.holder = excluded.holder OR leases.until < ?`,
-		name, holder, now+span.Milliseconds(), now)
+	const hour = int64(time.Hour / time.Millisecond)
+	now, args := "?", []any{name, holder, db.now().UnixMilli()}
+	if db.pg {
+		now, args = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", args[:2]
+	}
+	n, err := db.exec(ctx, "INSERT INTO leases (name, holder, until) VALUES (?, ?, "+now+` + CAST(? AS BIGINT))
+		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until WHERE leases.holder = excluded.holder
+		OR leases.until < excluded.until - CAST(? AS BIGINT) OR leases.until > excluded.until + CAST(? AS BIGINT)`,
+		append(args, span.Milliseconds(), span.Milliseconds(), hour)...)
 	return n > 0, err
 }
 

@@ -141,3 +141,31 @@ func TestQuickOfMany(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkAnswers takes 1,000 hosts' answers that nothing changed.
+func BenchmarkAnswers(b *testing.B) {
+	for name, open := range map[string]func() *store.DB{"sqlite": func() *store.DB { return storetest.SQLite(b) },
+		"postgres": func() *store.DB { return storetest.Open(b, storetest.NewServer(b).Database(b)) }} {
+		b.Run(name, func(b *testing.B) {
+			db := open()
+			s := state(found("bridge-mtu", "br0", trap.Warning))
+			var agents []*agent
+			var first []*message.Message
+			for i := range 1000 {
+				a := join(b, db, fmt.Sprintf("web%d", i), "web")
+				agents = append(agents, a)
+				first = append(first, a.whole(s))
+			}
+			ingest(b, db, store.Taken, began, first...)
+			for b.Loop() {
+				var items []*message.Message
+				for _, a := range agents {
+					m := a.change(s)
+					m.Self = &message.Self{Every: time.Hour, Accepts: message.NoAccepts}
+					items = append(items, m)
+				}
+				ingest(b, db, store.Taken, began.Add(time.Hour), items...)
+			}
+		})
+	}
+}

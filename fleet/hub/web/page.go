@@ -273,7 +273,7 @@ func clip(s string, n int) string {
 	return string([]rune(s)[:n]) + "…"
 }
 
-// soft lets a browser break a name or a path where a reader would: after a dot, a slash and the like, and within what
+// soft lets a browser break a long name or path where a reader would: after a dot, a slash and the like, and within what
 // has none of them for long.
 func soft(s string) template.HTML {
 	const least, most = 3, 20 // characters of a part

@@ -446,3 +446,19 @@ func TestFirstErrorStays(t *testing.T) {
 		t.Errorf("%d, %v after an error", got, a.err)
 	}
 }
+
+// TestSoft: names break where a reader would break them, are escaped, and lose nothing.
+func TestSoft(t *testing.T) {
+	for in, want := range map[string]string{
+		"web1.example.org": "web1.<wbr>example.<wbr>org",
+		"br0.1":            "br0.1", // too little to break
+		"a<b>":             "a&lt;b&gt;",
+		"/srv/tftp/debian-installer/amd64/boot-screens": "/srv/<wbr>tftp/<wbr>debian-<wbr>installer/<wbr>amd64/<wbr>boot-<wbr>screens",
+		strings.Repeat("x", 45):                         strings.Repeat("x", 20) + "<wbr>" + strings.Repeat("x", 20) + "<wbr>xxxxx",
+		"the kernel of this host is too old <for> that": "the kernel of this host is too old &lt;for&gt; that",
+	} {
+		if got := soft(in); string(got) != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
