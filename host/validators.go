@@ -22,13 +22,20 @@ var validators = withPHP(map[string]CommandSpec{
 	"testparm":        validator([][]string{{"-s", "--parameter-name=workgroup"}}, "/usr/bin/testparm"),
 	"nft": asking(validator([][]string{{"-c", "-f", "/etc/nftables.conf"}, {"-c", "-f", "/etc/sysconfig/nftables.conf"}},
 		"/usr/sbin/nft"), "-s", "list", "ruleset"), // -s: without counters
-	"iptables-restore":  validator([][]string{{"--test", "/etc/iptables/rules.v4"}}, "/usr/sbin/iptables-restore"),
-	"ip6tables-restore": validator([][]string{{"--test", "/etc/iptables/rules.v6"}}, "/usr/sbin/ip6tables-restore"),
-	"dnsmasq":           validator([][]string{{"--test"}, {"--test", "-7", DebianDnsmasq}}, "/usr/sbin/dnsmasq"),
-	"chronyd":           validator([][]string{{"-p"}}, "/usr/sbin/chronyd"),
-	"unbound-checkconf": validator([][]string{nil}, "/usr/sbin/unbound-checkconf"),
-	"squid":             validator([][]string{{"-k", "parse"}}, "/usr/sbin/squid"),
+	"iptables-legacy-save":  saves("/usr/sbin/iptables-legacy-save", "/usr/sbin/iptables-save", "/sbin/iptables-save"),
+	"ip6tables-legacy-save": saves("/usr/sbin/ip6tables-legacy-save", "/usr/sbin/ip6tables-save", "/sbin/ip6tables-save"),
+	"iptables-restore":      validator([][]string{{"--test", "/etc/iptables/rules.v4"}}, "/usr/sbin/iptables-restore"),
+	"ip6tables-restore":     validator([][]string{{"--test", "/etc/iptables/rules.v6"}}, "/usr/sbin/ip6tables-restore"),
+	"dnsmasq":               validator([][]string{{"--test"}, {"--test", "-7", DebianDnsmasq}}, "/usr/sbin/dnsmasq"),
+	"chronyd":               validator([][]string{{"-p"}}, "/usr/sbin/chronyd"),
+	"unbound-checkconf":     validator([][]string{nil}, "/usr/sbin/unbound-checkconf"),
+	"squid":                 validator([][]string{{"-k", "parse"}}, "/usr/sbin/squid"),
 })
+
+// saves prints the rules of iptables; without the one that is called legacy there is only the old one (before iptables 1.8).
+func saves(paths ...string) CommandSpec {
+	return CommandSpec{Paths: paths, Allow: func(args []string) bool { return len(args) == 0 }, Limit: 10 * time.Second, MaxOutput: 16 << 20}
+}
 
 // asking is a validator that also tells of the running host, with these arguments.
 func asking(v CommandSpec, args ...string) CommandSpec {

@@ -226,6 +226,10 @@ func TestServiceSeesAll(t *testing.T) {
 			if s := said("journal"); strings.Count(s, "\n") != 1 || !strings.Contains(s, "resolv-conf-too-many-servers") || said("journal2") != s {
 				t.Errorf("the journal was told %q, and after a run without a change %q", s, said("journal2"))
 			}
+			if s := said("snapshots"); !strings.HasPrefix(s, "disabled\n0\n") || !strings.HasSuffix(s, "\n0\n") ||
+				strings.Contains(said("snapshot"), "could not be read") {
+				t.Errorf("the daily snapshot: %s%s", s, said("snapshot"))
+			}
 			if s := said("timer"); !strings.Contains(s, "fettle.service") {
 				t.Errorf("timers: %s", s)
 			}

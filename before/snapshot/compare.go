@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fettle/engine/trap"
+	"fettle/host/format/nftables"
 	"fettle/internal/sorted"
 	"fettle/internal/units"
 )
@@ -271,7 +272,7 @@ func (c *comparer) firewall() {
 			n[1] += missing(was, now)
 			lost[table] = n
 			if hooks(was) != hooks(now) {
-				c.lost(Firewall, trap.Warning, "nftables "+chain, "has another policy, hook or priority", rulesAt)
+				c.lost(Firewall, trap.Warning, tables(chain), "has another policy, hook or priority", rulesAt)
 			}
 		}
 	}
@@ -291,8 +292,16 @@ func (c *comparer) firewall() {
 		if !slices.ContainsFunc(keys(c.now.Chains), func(k string) bool { return strings.HasPrefix(k, table+" ") }) {
 			what = "is gone, with " + strings.Join(lacks, " and ")
 		}
-		c.lost(Firewall, trap.Warning, "nftables "+table, what, rulesAt)
+		c.lost(Firewall, trap.Warning, tables(table), what, rulesAt)
 	}
+}
+
+// tables names a table, or a chain of it, after what shows it.
+func tables(of string) string {
+	if strings.HasPrefix(of, nftables.Legacy+" ") || strings.HasPrefix(of, nftables.Legacy6+" ") {
+		return of
+	}
+	return "nftables " + of
 }
 
 const rulesAt = "nft list ruleset; /etc/nftables.conf; netfilter-persistent, ufw, firewalld"

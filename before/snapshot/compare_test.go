@@ -43,7 +43,8 @@ func healthy() *State {
 			{"inet", host.Route{Dst: "default", Gateway: "192.0.2.1", Dev: "eth0", Protocol: "static"}},
 			{"inet", host.Route{Dst: "10.55.0.0/16", Gateway: "10.10.9.2", Dev: "br9", Protocol: "boot"}},
 		},
-		Chains: map[string][]string{"inet filter input": {hook + "1", "aa", "bb"}, "ip filter f2b-sshd": {"cc", "dd"}, "ip nat DOCKER": {"ee"}},
+		Chains: map[string][]string{"inet filter input": {hook + "1", "aa", "bb"}, "ip filter f2b-sshd": {"cc", "dd"}, "ip nat DOCKER": {"ee"},
+			"iptables-legacy filter INPUT": {hook + "3", "gg"}},
 		Sysctls: map[string]string{"net/ipv4/ip_forward": "1", "net/ipv4/conf/all/accept_redirects": "0", "vm/swappiness": "10",
 			"fs/file-max": "100"},
 		Arrays:     map[string]Array{"md0": {Level: "raid1"}, "md1": {Level: "raid5"}},
@@ -153,6 +154,8 @@ func TestCompare(t *testing.T) {
 			"warning nftables inet filter input: has another policy, hook or priority", "warning nftables inet filter: lacks 1 rule"}},
 		"a table": {func(s *State) { delete(s.Chains, "inet filter input") }, []string{
 			"warning nftables inet filter: is gone, with 2 rules and 1 chain"}},
+		"rules of the old iptables": {func(s *State) { delete(s.Chains, "iptables-legacy filter INPUT") }, []string{
+			"warning iptables-legacy filter: is gone, with 1 rule and 1 chain"}},
 		"ip_forward and what it resets": {func(s *State) {
 			s.Sysctls["net/ipv4/ip_forward"], s.Sysctls["net/ipv4/conf/all/accept_redirects"] = "0", "1"
 		}, []string{"warning net.ipv4.ip_forward: is 0; it was 1"}},

@@ -40,7 +40,8 @@ func TestUnified(t *testing.T) {
 	initrd := string(zst(cpio("lib/modules/6.1.0-50-amd64/a.ko", "x", "conf/initramfs.conf", "x")))
 	whole := efi(".text", "code", ".osrel", "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n", ".uname", "6.1.0-50-amd64",
 		".cmdline", "root=UUID=1234 ro\n", ".linux", strings.Repeat("k", 5000), ".initrd", initrd)
-	want := Unified{Title: "Debian GNU/Linux 12 (bookworm)", Release: "6.1.0-50-amd64", Options: "root=UUID=1234 ro", Kernel: true, Initrd: true}
+	want := Unified{Title: "Debian GNU/Linux 12 (bookworm)", Release: "6.1.0-50-amd64", Options: "root=UUID=1234 ro", Kernel: true,
+		Initrd: true}
 	if u, err := ParseUnified(bytes.NewReader(whole)); err != nil || u != want {
 		t.Errorf("%+v, %v", u, err)
 	}

@@ -14,6 +14,12 @@ journalctl --no-pager -o cat MESSAGE_ID=f2b5d3b1c1d54d2f8a4c2b7a9e0d6c11 > /resu
 systemctl start fettle.service # nothing changed: no second message
 sleep 1
 journalctl --no-pager -o cat MESSAGE_ID=f2b5d3b1c1d54d2f8a4c2b7a9e0d6c11 > /result/journal2
+systemctl is-enabled fettle-snapshot.timer > /result/snapshots
+systemctl start fettle-snapshot.service # sees what root sees
+echo "$?" >> /result/snapshots
+fettle after --snapshot 1 >> /result/snapshots
+echo "$?" >> /result/snapshots
+journalctl --no-pager -o cat -u fettle-snapshot.service > /result/snapshot
 systemctl list-timers --no-pager fettle.timer > /result/timer
 systemd-analyze security --no-pager fettle.service > /result/security
 journalctl --no-pager -u fettle.service > /result/unit

@@ -11,7 +11,8 @@ test "$(dpkg-query -W -f '${Version}' fettle)" = 0~0
 test -L $wants
 test -d /etc/fettle/traps.d
 cmp /etc/fettle/fettle.yaml fettle.yaml
-systemd-analyze verify --man=no /usr/lib/systemd/system/fettle.service /usr/lib/systemd/system/fettle.timer
+systemd-analyze verify --man=no /usr/lib/systemd/system/fettle.service /usr/lib/systemd/system/fettle.timer \
+	/usr/lib/systemd/system/fettle-snapshot.service /usr/lib/systemd/system/fettle-snapshot.timer
 bash -c '. /usr/share/bash-completion/bash_completion; . /usr/share/bash-completion/completions/fettle; complete -p fettle'
 test -s /usr/share/man/man1/fettle-check.1.gz -o ! -e /usr/share/man/man1 # minimal images leave man pages out
 status=0

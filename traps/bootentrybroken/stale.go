@@ -27,8 +27,10 @@ func (j *judge) unlocks(ctx context.Context, name string, image bootimage.Initrd
 	for _, v := range volumes {
 		source, named := image.Volumes.Sources[v]
 		if !named {
-			j.fails("the root file system lies on the encrypted volume "+v+", which the initramfs of the default entry does not unlock: the start "+
-				"ends in its shell", "name "+v+" in /etc/crypttab, then update-initramfs -u -k "+j.version(), trap.Ev(name, "%s does not name %s", file, v))
+			j.fails("the root file system lies on the encrypted volume "+v+
+				", which the initramfs of the default entry does not unlock: the start "+
+				"ends in its shell", "name "+v+" in /etc/crypttab, then update-initramfs -u -k "+j.version(),
+				trap.Ev(name, "%s does not name %s", file, v))
 			return nil
 		}
 		dev, there, err := fstab.There(ctx, j.h, source)
@@ -81,7 +83,8 @@ func (j *judge) users(ctx context.Context) ([]user, error) {
 // host made; in the initramfs the host has no name yet.
 func (j *judge) arrays(ctx context.Context, name string, image bootimage.Initrd) error {
 	a := image.Arrays
-	if image.Builder != "initramfs-tools" || a == nil || a.HomeHost != "" && a.HomeHost != "<system>" || !slices.Contains(image.Tools, "mdadm") {
+	if image.Builder != "initramfs-tools" || a == nil || !slices.Contains(image.Tools, "mdadm") ||
+		a.HomeHost != "" && a.HomeHost != "<system>" {
 		return nil
 	}
 	users, err := j.users(ctx)
@@ -130,8 +133,9 @@ func (j *judge) array(ctx context.Context, name string, u user, lines []mdadmcon
 		return err
 	}
 	f := trap.Finding{Subject: u.device, Severity: trap.Critical, Start: trap.StartFails, ByHand: byHand,
-		Summary:  fmt.Sprintf("will be called %s at the next start, and %s is looked for as %s", becomes, u.what, u.device),
-		Evidence: []trap.Evidence{trap.Ev(u.says, "%s", u.device), trap.Ev(name, "%s", says), trap.Ev(array, "%s, UUID=%s", sb.SetName, sb.SetUUID)}}
+		Summary: fmt.Sprintf("will be called %s at the next start, and %s is looked for as %s", becomes, u.what, u.device),
+		Evidence: []trap.Evidence{trap.Ev(u.says, "%s", u.device), trap.Ev(name, "%s", says),
+			trap.Ev(array, "%s, UUID=%s", sb.SetName, sb.SetUUID)}}
 	if !u.fails {
 		f.Severity, f.Start, f.Lost = trap.Warning, trap.StartWithout, u.what+" from "+u.device
 	}

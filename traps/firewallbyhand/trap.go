@@ -51,7 +51,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	}
 	tables := count(chains)
 	if len(tables) == 0 {
-		r.NotApplicable("", "nf_tables has no rules")
+		r.NotApplicable("", "the packet filter has no rules")
 		return nil
 	}
 	us, err := h.Units(ctx, loaders...)
@@ -124,6 +124,13 @@ func judge(ctx context.Context, h *host.Host, r *trap.Report, tables []table, us
 	}
 	for _, t := range tables {
 		what := t.family + " " + t.name
+		if t.family == nftables.Legacy || t.family == nftables.Legacy6 {
+			f := t.finding(what, "was made by hand: nothing loads it at boot",
+				"if it is wanted: netfilter-persistent save (Debian's package iptables-persistent), or the same rules in /etc/nftables.conf")
+			f.Lost, f.Evidence[0].Source = "the rules of "+what, t.family+"-save"
+			r.Found(f)
+			continue
+		}
 		switch named, boots := conf[what], starts(us["nftables.service"]); {
 		case named && boots:
 			r.Clear(what, "nftables.service loads it at boot")

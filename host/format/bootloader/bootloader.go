@@ -92,7 +92,8 @@ func firmware(ctx context.Context, h *host.Host) (*Entry, error) {
 		case 1:
 			return &entries[0], entries[0].err
 		}
-		return nil, fmt.Errorf("%s has %d unified kernel images, and which one the firmware starts is an EFI variable", dir+unifiedDir, len(entries))
+		return nil, fmt.Errorf("%s has %d unified kernel images, and which one the firmware starts is an EFI variable", dir+unifiedDir,
+			len(entries))
 	}
 	return nil, ErrNone
 }

@@ -70,7 +70,8 @@ func TestArrays(t *testing.T) {
 	if !slices.Equal(got, want) || home != "<system>" {
 		t.Errorf("%+v, %q", got, home)
 	}
-	for device, want := range map[string]string{"/dev/md0": "md0", "/dev/md/12": "md12", "/dev/md0p1": "md0", "/dev/md/home": "", "/dev/md": "",
+	for device, want := range map[string]string{"/dev/md0": "md0", "/dev/md/12": "md12", "/dev/md0p1": "md0", "/dev/md/home": "",
+		"/dev/md":  "",
 		"/dev/sda": "", "/dev/md0p": "", "/dev/mdp1": "", "UUID=x": ""} {
 		if got := Number(device); got != want {
 			t.Errorf("%s: %q, want %q", device, got, want)

@@ -23,8 +23,17 @@ type Chain struct {
 // Question is nft(8)'s arguments: all rules, without counters.
 var Question = []string{"-s", "list", "ruleset"}
 
-// Read asks the kernel for its chains; none where nf_tables is not in use.
+// Read asks the kernel for its chains, those of the old iptables among them; none where neither is in use.
 func Read(ctx context.Context, h *host.Host) ([]Chain, error) {
+	chains, err := read(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	old, err := legacy(ctx, h)
+	return append(chains, old...), err
+}
+
+func read(ctx context.Context, h *host.Host) ([]Chain, error) {
 	out, err := h.Run(ctx, "nft", Question...)
 	if errors.Is(err, host.ErrNoCommand) && !loaded(ctx, h) {
 		return nil, nil
