@@ -60,6 +60,7 @@ var kindsOf = []struct {
 		Sockets,
 	}, {"/proc/net/udp6", Sockets}, {"/proc/net/netstat", Values}, {"/proc/net/snmp", Values}, {"/proc/net/arp", Values},
 	{"/proc/locks", Values}, {"/proc/net/route", Routes}, {"/proc/net/fib_trie", Lines}, {"/proc/net/stat/", Plain},
+	{"/proc/net/ip_tables_names", Plain}, {"/proc/net/ip6_tables_names", Plain},
 	{"/proc/net/", Unknown}, {"/proc/*/stat", Values},
 	{"/proc/cmdline", Values}, {"/proc/mdstat", Values}, {"/proc/mounts", Values}, {"/proc/meminfo", Values}, {"/proc/vmstat", Values},
 	{"/proc/stat", Values}, {"/proc/uptime", Values}, {"/proc/loadavg", Values}, {"/proc/diskstats", Values}, {"/proc/partitions", Values},
