@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
@@ -57,6 +58,9 @@ func AskManager(ctx context.Context, c Command) (Output, bool) {
 	if err := m.Auth([]dbus.Auth{dbus.AuthExternal("0")}); err != nil {
 		return Output{}, false
 	}
+	if err := awake(ctx, m); err != nil {
+		return Output{}, false
+	}
 	if all {
 		if names, err = activeUnits(m); err != nil {
 			return Output{}, false
@@ -67,6 +71,22 @@ func AskManager(ctx context.Context, c Command) (Output, bool) {
 }
 
 const systemd = "org.freedesktop.systemd1"
+
+// awake asks until systemd answers: what it has read together with the end of the log-in (BEGIN), it looks at
+// when more comes (seen with systemd 252).
+func awake(ctx context.Context, m *dbus.Conn) error {
+	o := m.Object(systemd, "/org/freedesktop/systemd1")
+	for {
+		ping := o.Go("org.freedesktop.DBus.Peer.Ping", 0, nil)
+		select {
+		case <-ping.Done:
+			return ping.Err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
 
 // activeUnits are those that systemctl show '*' takes (systemd 252, src/systemctl/systemctl-list-units.c, output_show_unit).
 func activeUnits(m *dbus.Conn) (names []string, err error) {

@@ -37,6 +37,19 @@ func TestManagerSaysWhatSystemctlSays(t *testing.T) {
 	}
 }
 
+// TestManagerAnswersEachTime, also where it reads the first question together with the end of the log-in.
+func TestManagerAnswersEachTime(t *testing.T) {
+	means.Root(t)
+	if _, err := os.Stat(managerSocket); err != nil {
+		means.Left(t, "systemd does not run this host; TestManagerUnderSystemd has it run on one")
+	}
+	for i := range 100 {
+		if _, ok := AskManager(t.Context(), Command{"systemctl", []string{"show", "--property=Id", "--", "*"}}); !ok {
+			t.Fatalf("it does not answer, connection %d", i)
+		}
+	}
+}
+
 // sortedBlocks has the units, and of each the lines, in one order.
 func sortedBlocks(text string) string {
 	blocks := strings.Split(strings.TrimSpace(text), "\n\n")
