@@ -31,7 +31,7 @@ mkdir "$top/upper" "$top/work" "$top/root"
 mount -t overlay -o "lowerdir=/,upperdir=$top/upper,workdir=$top/work" overlay "$top/root"
 cd "$top/root"
 mkdir -p proc sys dev run tmp "./$top"
-rm -rf .dockerenv srv/*
+rm -rf .dockerenv srv/* var/lib/fettle etc/fettle # as fettle finds a host
 mount -t proc proc proc
 mount -t sysfs sysfs sys
 mount -t tmpfs -o mode=755 tmpfs dev
