@@ -12,12 +12,12 @@ import (
 
 // PlayAll plays jobs side by side, as many as cores and free memory allow,
 // and calls each (never concurrently) as they end. Machines wait for timers and
-// daemons a third of their time: there are three for two cores. Spoilt plans are tried in
+// daemons half of their time: there are two for each core. Spoilt plans are tried in
 // the machine of their story.
 func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) {
 	jobs = together(jobs)
 	if parallel <= 0 {
-		parallel = (3*runtime.NumCPU() + 1) / 2
+		parallel = 2 * runtime.NumCPU()
 	}
 	if free := availableMiB(); free > 0 {
 		largest := 0

@@ -71,7 +71,7 @@ Exit status:
 	)
 	fl.StringVar(&f.modules, "modules", "", "`FOLDER` of the kernel's modules (the one with modules.dep)")
 	fl.IntVar(&f.mem, "mem", 0, "memory of the machine in MiB (default: what the scenario needs)")
-	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines in parallel (default: three for two cores, as memory allows)")
+	fl.IntVarP(&f.jobs, "jobs", "j", 0, "machines in parallel (default: two for each core, as memory allows)")
 	fl.BoolVar(&f.keep, "keep", false, "open a shell in the machine at the end of the scenario")
 	fl.BoolVar(&f.shell, "shell", false, "open a shell in the machine when the trap is set, instead of running the scenario")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show the machine's console and what each stage said")
