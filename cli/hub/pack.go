@@ -1,7 +1,9 @@
 package hub
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,6 +72,9 @@ them report more than before.`,
 				return app.Failf("%w", err)
 			}
 			o.Name, o.Version, o.Signer, o.Who = k.Name, k.Version, k.Signer, whoami()
+			if err := someIn(cmd.Context(), db, o.Canary); err != nil {
+				return app.Failf("%w", err)
+			}
 			if err := db.Offer(cmd.Context(), o); err != nil {
 				return app.Failf("%w", err)
 			}
@@ -84,6 +89,15 @@ them report more than before.`,
 	f.StringVar(&keys.Keys, "keys", keys.Keys, "verify with the keys in `FILE`")
 	_ = c.MarkFlagFilename("keys")
 	return c
+}
+
+// someIn is an error where no host is in a group: its name may be mistyped, and nobody would get the pack.
+func someIn(ctx context.Context, db *store.DB, group string) error {
+	groups, err := db.Groups(ctx, store.Everything)
+	if err == nil && !slices.ContainsFunc(groups, func(g store.Group) bool { return g.Name == group }) {
+		err = fmt.Errorf("no host is in the group %q: fettle-hub host set HOST --group %[1]s puts one there", group)
+	}
+	return err
 }
 
 func stopAtFlag(c *cobra.Command, into *int) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"fettle/cli/app"
 	"fettle/engine/pack"
 	"fettle/engine/rule"
+	"fettle/engine/trap"
 	"fettle/internal/files"
 	"fettle/internal/ui"
 )
@@ -45,6 +47,9 @@ Exit status:
 			if err != nil {
 				return app.Failf("%s: %w", args[0], err)
 			}
+			if err := own(a, p); err != nil {
+				return app.Failf("%s: %w", args[0], err)
+			}
 			if err := oldRows(a, p); err != nil {
 				return app.Failf("%w", err)
 			}
@@ -62,6 +67,17 @@ Exit status:
 	c.Flags().StringVarP(&out, "output", "o", "", "write the pack to `FILE` (default: NAME-VERSION.pack)")
 	c.MarkFlagFilename("key")
 	return c
+}
+
+// own refuses a rule with the id of one of fettle's own traps: no host would load it.
+func own(a *app.App, p *pack.Pack) error {
+	rules, err := p.Rules()
+	for _, r := range rules {
+		if slices.ContainsFunc(a.Traps, func(t *trap.Trap) bool { return t.ID() == r.ID }) {
+			return fmt.Errorf("%s is one of fettle's own traps; give the rule another id, such as %s-%s", r.ID, p.Name, r.ID)
+		}
+	}
+	return err
 }
 
 // oldRows tells of the rows in a pack's tables that nobody has confirmed for a year.

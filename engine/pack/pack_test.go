@@ -117,8 +117,10 @@ func TestLife(t *testing.T) {
 		must(t, err)
 		return p.Version
 	}
-	install(one)
 	_, err := s.Rollback("demo")
+	wants(t, err, "no pack demo is installed")
+	install(one)
+	_, err = s.Rollback("demo")
 	wants(t, err, "no earlier version")
 	install(two)
 	_, err = s.Install(one)

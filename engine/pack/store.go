@@ -149,6 +149,9 @@ func (s Store) Rollback(name string) (*Pack, error) {
 		return nil, fmt.Errorf("no pack %q", name)
 	}
 	_, now, err := s.open(name, "pack")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no pack %s is installed", name)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func list(dir string) ([]string, error) {
 	for _, e := range es {
 		name := filepath.Join(dir, e.Name())
 		switch {
-		case e.Name()[0] == '.':
+		case e.Name()[0] == '.', e.Name() == "pack.yaml": // the folder of a pack: it speaks of the pack
 		case strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml"):
 			out = append(out, name)
 		default:
