@@ -18,5 +18,12 @@ func (a program) labCmd() *cobra.Command {
 		}}
 }
 
+func (a program) bootCmd() *cobra.Command {
+	return &cobra.Command{Use: "boot", Short: "Run a command on a throwaway machine, under any kernel",
+		RunE: func(*cobra.Command, []string) error {
+			return &app.Status{Code: app.ExitFailed, Err: errors.New("fettle-lab boot needs Linux")}
+		}}
+}
+
 // role is of Linux alone.
 func role([]string, io.Reader, io.Writer, io.Writer) (int, bool) { return 0, false }
