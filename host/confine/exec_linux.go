@@ -71,8 +71,5 @@ func (l *live) Table(ctx context.Context, t host.Table) ([]byte, error) {
 }
 
 func (l *live) Command(ctx context.Context, c host.Command) (host.Output, error) {
-	if out, ok := host.AskManager(ctx, c); ok {
-		return out, nil
-	}
 	return Command(ctx, c)
 }
