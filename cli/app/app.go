@@ -100,7 +100,7 @@ func (a *App) Check(
 	begin func(run.About) error,
 	emit func(trap.Result),
 ) error {
-	return ended(run.Engine{Rules: a.Rules.loaded}.Check(ctx, tg, traps, opt, begin, emit))
+	return a.CheckAlso(ctx, tg, traps, opt, nil, begin, emit)
 }
 
 // CheckAlso is Check, and a question that is answered from what the checks have read.

@@ -47,11 +47,8 @@ Exit status:
 			if err != nil {
 				return app.Failf("%s: %w", args[0], err)
 			}
-			if err := own(a, p); err != nil {
+			if err := vet(a, p); err != nil {
 				return app.Failf("%s: %w", args[0], err)
-			}
-			if err := oldRows(a, p); err != nil {
-				return app.Failf("%w", err)
 			}
 			if out == "" {
 				out = fmt.Sprintf("%s-%d.pack", p.Name, p.Version)
@@ -69,21 +66,14 @@ Exit status:
 	return c
 }
 
-// own refuses a rule with the id of one of fettle's own traps: no host would load it.
-func own(a *app.App, p *pack.Pack) error {
+// vet refuses a rule with the id of one of fettle's own traps, which no host would load, and tells of the rows in
+// the pack's tables that nobody has confirmed for a year.
+func vet(a *app.App, p *pack.Pack) error {
 	rules, err := p.Rules()
 	for _, r := range rules {
 		if slices.ContainsFunc(a.Traps, func(t *trap.Trap) bool { return t.ID() == r.ID }) {
 			return fmt.Errorf("%s is one of fettle's own traps; give the rule another id, such as %s-%s", r.ID, p.Name, r.ID)
 		}
-	}
-	return err
-}
-
-// oldRows tells of the rows in a pack's tables that nobody has confirmed for a year.
-func oldRows(a *app.App, p *pack.Pack) error {
-	rules, err := p.Rules()
-	for _, r := range rules {
 		for _, old := range r.Unconfirmed(time.Now()) {
 			a.Warn(fmt.Sprintf("%s: %s: is it still so?", r.ID, old))
 		}

@@ -3,7 +3,6 @@
 package proving
 
 import (
-	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -12,17 +11,15 @@ import (
 )
 
 func (a program) labCmd() *cobra.Command {
-	return &cobra.Command{Use: "lab", Short: "Show a trap, and its fix, on a real kernel in a throwaway machine",
-		RunE: func(*cobra.Command, []string) error {
-			return &app.Status{Code: app.ExitFailed, Err: errors.New("fettle lab needs Linux")}
-		}}
+	return &cobra.Command{Use: "lab", Short: "Show a trap, and its fix, on a real kernel in a throwaway machine", RunE: needsLinux}
 }
 
 func (a program) bootCmd() *cobra.Command {
-	return &cobra.Command{Use: "boot", Short: "Run a command on a throwaway machine, under any kernel",
-		RunE: func(*cobra.Command, []string) error {
-			return &app.Status{Code: app.ExitFailed, Err: errors.New("fettle-lab boot needs Linux")}
-		}}
+	return &cobra.Command{Use: "boot", Short: "Run a command on a throwaway machine, under any kernel", RunE: needsLinux}
+}
+
+func needsLinux(c *cobra.Command, _ []string) error {
+	return app.Failf("%s needs Linux", c.CommandPath())
 }
 
 // role is of Linux alone.

@@ -193,7 +193,7 @@ func TestInitrdTools(t *testing.T) {
 func TestInitrdConfiguration(t *testing.T) {
 	got, err := ParseInitrd(bytes.NewReader(cpio("cryptroot/crypttab", "cr1 UUID=4afb5844 none luks,discard,initramfs\n",
 		"etc/mdadm/mdadm.conf", "HOMEHOST <system>\nARRAY /dev/md0 metadata=1.2 UUID=1111:2222 name=vm:0\n", "etc/crypttab", "no\n")))
-	if err != nil || got.Volumes == nil || got.Volumes.Sources["cr1"] != "UUID=4afb5844" || got.Arrays == nil ||
+	if err != nil || got.Volumes == nil || got.Volumes["cr1"] != "UUID=4afb5844" || got.Arrays == nil ||
 		got.Arrays.HomeHost != "<system>" || len(got.Arrays.Lines) != 1 || got.Arrays.Lines[0].UUID != "11112222" {
 		t.Errorf("%+v, %+v, %v", got.Volumes, got.Arrays, err)
 	}

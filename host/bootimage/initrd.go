@@ -244,10 +244,10 @@ var kept = map[string]func(*Initrd, string){
 	"etc/mdadm/mdadm.conf": arraysOf,
 	"etc/mdadm.conf":       arraysOf,
 	"cryptroot/crypttab": func(i *Initrd, s string) {
-		i.Volumes = &Volumes{Sources: map[string]string{}}
+		i.Volumes = map[string]string{}
 		for line := range strings.Lines(s) {
 			if f := strings.Fields(line); len(f) > 1 && !strings.HasPrefix(f[0], "#") {
-				i.Volumes.Sources[f[0]] = f[1]
+				i.Volumes[f[0]] = f[1]
 			}
 		}
 	},

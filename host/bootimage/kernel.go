@@ -38,10 +38,10 @@ type Initrd struct {
 	// systemd-cryptsetup that it has.
 	Builder string   `json:"builder,omitempty"`
 	Tools   []string `json:"tools,omitempty"`
-	// Arrays is what mdadm's configuration in it names, Volumes what it unlocks (initramfs-tools'
-	// cryptroot/crypttab); nil where it has no such file.
-	Arrays  *Arrays  `json:"arrays,omitempty"`
-	Volumes *Volumes `json:"volumes,omitempty"`
+	// Arrays is what mdadm's configuration in it names; nil where it has none. Volumes are those that it
+	// unlocks, by name, with their devices (initramfs-tools' cryptroot/crypttab).
+	Arrays  *Arrays           `json:"arrays,omitempty"`
+	Volumes map[string]string `json:"volumes,omitempty"`
 	// Codename and Description are of the release that an installer installs
 	// (etc/default-release, etc/lsb-release). Distribution is DISTRIB_ID.
 	Codename     string `json:"codename,omitempty"`
@@ -56,11 +56,6 @@ type Initrd struct {
 type Arrays struct {
 	HomeHost string            `json:"home_host,omitempty"`
 	Lines    []mdadmconf.Array `json:"lines,omitempty"`
-}
-
-// Volumes are the devices from which volumes are unlocked, by the volumes' names.
-type Volumes struct {
-	Sources map[string]string `json:"sources,omitempty"`
 }
 
 // ReadKernel asks a host for what a kernel image says.

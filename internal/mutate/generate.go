@@ -148,7 +148,7 @@ func (g *generation) try(ctx context.Context, pkg string, same map[string]string
 			how = stale
 		case m.ran == 0 || covered.has(m.file, m.ran):
 			how = g.goTest(ctx, m.file, changed, tests)
-		default: // it need not even compile
+		default: // no test runs it, and it is none if it does not compile
 			how = g.goTest(ctx, m.file, changed, append([]string{"-run", "^$"}, tests...))
 		}
 		switch how {

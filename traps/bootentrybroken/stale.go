@@ -21,11 +21,8 @@ func (j *judge) unlocks(ctx context.Context, name string, image bootimage.Initrd
 		return nil
 	}
 	const file = "cryptroot/crypttab"
-	if image.Volumes == nil {
-		image.Volumes = &bootimage.Volumes{}
-	}
 	for _, v := range volumes {
-		source, named := image.Volumes.Sources[v]
+		source, named := image.Volumes[v]
 		if !named {
 			j.fails("the root file system lies on the encrypted volume "+v+
 				", which the initramfs of the default entry does not unlock: the start "+

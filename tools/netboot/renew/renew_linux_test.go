@@ -294,18 +294,32 @@ func folder(t *testing.T) *os.Root {
 func lay(t *testing.T, build string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tftp")
+	unpacked(t, dir, build, false)
+	return dir
+}
+
+// unpacked makes a tree of a build in dir, a stage or not, with what else is to be done before it is finished.
+func unpacked(t *testing.T, dir, build string, stage bool, more ...func(*Part) error) {
+	t.Helper()
 	part, err := Prepare(dir)
 	if err == nil {
 		err = UnpackGzip(bytes.NewReader(tarball(tree(build)...)), part.Root)
 	}
+	for _, f := range more {
+		if err == nil {
+			err = f(part)
+		}
+	}
 	if err == nil {
-		err = part.Finish(false)
+		err = part.Finish(stage)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dir
 }
+
+// noted writes the note of what is new in a stage.
+func noted(p *Part) error { return Note(p.Root, rel) }
 
 func reads(t *testing.T, name string) string {
 	t.Helper()
@@ -339,23 +353,8 @@ func TestSwap(t *testing.T) {
 	if err := os.MkdirAll(stage+".part-abc/rubbish", 0o755); err != nil { // of a try that was killed
 		t.Fatal(err)
 	}
-	part, err := Prepare(stage)
-	if err == nil {
-		err = UnpackGzip(bytes.NewReader(tarball(tree("new")...)), part.Root)
-	}
 	src, _ := host.NewLive()
-	if err == nil {
-		err = Carry(t.Context(), host.New(src), root, part, rel)
-	}
-	if err == nil {
-		err = Note(part.Root, rel)
-	}
-	if err == nil {
-		err = part.Finish(true)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked(t, stage, "new", true, func(p *Part) error { return Carry(t.Context(), host.New(src), root, p, rel) }, noted)
 	if _, err := os.Stat(filepath.Join(stage, "rubbish")); err == nil {
 		t.Error("what an earlier try left is in the new tree")
 	}

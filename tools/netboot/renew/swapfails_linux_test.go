@@ -1,7 +1,6 @@
 package renew
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,19 +11,7 @@ import (
 func staged(t *testing.T, root string) (stage string) {
 	t.Helper()
 	stage = filepath.Join(root, ".fettle-netboot-y")
-	part, err := Prepare(stage)
-	if err == nil {
-		err = UnpackGzip(bytes.NewReader(tarball(tree("new")...)), part.Root)
-	}
-	if err == nil {
-		err = Note(part.Root, rel)
-	}
-	if err == nil {
-		err = part.Finish(true)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked(t, stage, "new", true, noted)
 	return stage
 }
 

@@ -16,7 +16,7 @@ type ends struct {
 	of map[string]string // "debian 12" → "2028-06-30"; nil: not read yet
 }
 
-// source is how rows name it.
+// distroInfo is how rows name it.
 const distroInfo = "distro-info-data"
 
 var row = regexp.MustCompile(`(?m)^( *- \{key: )([^,]+)(, value: ")([^"]+)(", source: ` + distroInfo + `, confirmed: )([0-9-]+)(\}\n)`)
