@@ -169,30 +169,25 @@ func booted(t *testing.T, root, script string, files map[string]string) func(nam
 	if err := os.Symlink("../look.service", filepath.Join(wants, "look.service")); err != nil {
 		t.Fatal(err)
 	}
-	boot := exec.Command(
-		"systemd-nspawn",
-		"-q",
-		"--register=no",
-		"--keep-unit",
-		"--boot",
-		"--link-journal=no",
-		"--resolv-conf=off",
-		"-D",
-		root,
-	)
-	var console bytes.Buffer
-	boot.Stdout, boot.Stderr = &console, &console
-	done := make(chan error, 1)
-	if err := boot.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { done <- boot.Wait() }()
-	select {
-	case <-done:
-	case <-time.After(5 * time.Minute):
-		boot.Process.Signal(unix.SIGTERM)
-		<-done
-		t.Errorf("the host did not end:\n%s", console.Bytes())
+	for rebooted := true; rebooted; {
+		boot := exec.Command("systemd-nspawn", "-q", "--register=no", "--keep-unit", "--boot", "--link-journal=no", "--resolv-conf=off",
+			"-D", root)
+		var console bytes.Buffer
+		boot.Stdout, boot.Stderr = &console, &console
+		done := make(chan error, 1)
+		if err := boot.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go func() { done <- boot.Wait() }()
+		select {
+		case <-done:
+		case <-time.After(5 * time.Minute):
+			boot.Process.Signal(unix.SIGTERM)
+			<-done
+			t.Errorf("the host did not end:\n%s", console.Bytes())
+		}
+		// systemd-nspawn(1): with --keep-unit it does not start a host again that restarts.
+		rebooted = boot.ProcessState.ExitCode() == 133
 	}
 	return func(name string) string {
 		b, err := os.ReadFile(filepath.Join(root, "result", name))

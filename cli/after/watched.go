@@ -34,9 +34,6 @@ func watched(ctx context.Context, a *app.App, o options) error {
 	return tell(a, d)
 }
 
-// lacking is no trap that is checked: notify's channels name what is missing by it.
-var lacking = &trap.Trap{Lore: "---\nid: not-as-before\ntitle: What did not come back after the restart\n---\n# What happens\n"}
-
 // tell tells notify's channels what is missing.
 func tell(a *app.App, d *document) error {
 	conf, err := a.Config("")
@@ -49,13 +46,13 @@ func tell(a *app.App, d *document) error {
 	if err != nil {
 		return app.Failf("%w", err)
 	}
-	res := trap.Result{Trap: lacking.ID()}
+	res := trap.Result{Trap: report.NotAsBefore.ID()}
 	for _, l := range d.Lost {
 		res.Outcomes = append(res.Outcomes, outcome(&l))
 	}
 	run := notify.Run{
 		Meta:    report.Meta{Host: d.Host, Kind: host.KindLive, Version: build.Version(), Started: d.Now},
-		Traps:   []*trap.Trap{lacking},
+		Traps:   []*trap.Trap{report.NotAsBefore},
 		Results: []trap.Result{res},
 	}
 	if err := notify.System().Tell(context.Background(), dir, channels, run); err != nil {
@@ -65,5 +62,6 @@ func tell(a *app.App, d *document) error {
 }
 
 func outcome(l *snapshot.Difference) trap.Outcome {
-	return trap.Outcome{Trap: lacking.ID(), Subject: l.Subject, Status: trap.Found, Severity: l.Severity, Summary: l.Summary, ByHand: l.How}
+	return trap.Outcome{Trap: report.NotAsBefore.ID(), Subject: l.Subject, Status: trap.Found, Severity: l.Severity, Summary: l.Summary,
+		ByHand: l.How}
 }

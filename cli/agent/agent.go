@@ -175,6 +175,7 @@ check each time; flags after -- are passed to it.`,
 	f.DurationVar(&c.Soon, "soon", 15*time.Second, "time within which the first check starts")
 	f.IntVar(&mib, "keep", 32, "space for results while the hub cannot be reached, in `MIB`")
 	f.BoolVar(&c.Events, "events", true, "also check when links change, after package runs, and when the clock is set")
+	f.BoolVar(&c.Restarts, "restarts", true, "report what a restart took away, and save a snapshot of the host once a day for that")
 	f.BoolVar(&packs, "packs", false, "install packs that the hub hands on, if a pinned key signed them")
 	f.StringVar(&c.Fettle, "fettle", "", "the `PROGRAM` fettle (default: beside this one, or on PATH)")
 	return cmd

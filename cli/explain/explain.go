@@ -28,7 +28,7 @@ terminal it goes through $PAGER, or less.
 		Args:              app.OneTrap,
 		ValidArgsFunction: a.CompleteTraps,
 		RunE: func(_ *cobra.Command, args []string) error {
-			traps, err := a.Find(args)
+			traps, err := find(a, args)
 			if err != nil {
 				return err
 			}
@@ -53,6 +53,14 @@ terminal it goes through $PAGER, or less.
 	c.Flags().BoolVar(&all, "all", false, "show the whole article")
 	app.FormatFlag(c, &format, "text", "md", "json")
 	return c
+}
+
+// find is the trap that is meant: also the one that agents report after a restart.
+func find(a *app.App, args []string) ([]*trap.Trap, error) {
+	if args[0] == report.NotAsBefore.ID() {
+		return []*trap.Trap{report.NotAsBefore}, nil
+	}
+	return a.Find(args)
 }
 
 // document is an article as JSON.

@@ -31,7 +31,7 @@ type page struct {
 
 func (p *page) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&p.listen, "web", "127.0.0.1:8422", "`HOST:PORT` of the web page; empty: none")
+	f.StringVar(&p.listen, "web", "127.0.0.1:8422", "`HOST:PORT` of the web page, or none")
 	f.StringVar(&p.file, "web-config", "", "`FILE` with who may log in, and the page's certificate")
 	f.BoolVar(&p.insecure, "insecure-web", false, "serve the page by HTTP on other addresses than the loopback: passwords travel readable")
 	f.DurationVar(&p.silent, "silent-after", 3*time.Hour, "a host that has sent nothing for this long is silent")
@@ -41,7 +41,8 @@ func (p *page) flags(cmd *cobra.Command) {
 // read reads the settings, and takes the address: what is wrong with them is
 // said before anything is started.
 func (p *page) read(state string) (err error) {
-	if p.listen == "" {
+	if p.listen == "none" {
+		p.listen = ""
 		return nil
 	}
 	if p.silent <= 0 {

@@ -14,6 +14,7 @@ import (
 	"fettle/fleet/hub/notify"
 	"fettle/internal/folded"
 	"fettle/internal/units"
+	"fettle/report"
 	"fettle/traps"
 )
 
@@ -56,6 +57,7 @@ docs/hub.md describes --notify-config, which fettle-hub notify tests.`,
 			if keep < 1 || gib < 1 {
 				return app.Usagef("--keep and --nats-store are at least 1")
 			}
+			c.Traps = []string{report.NotAsBefore.ID()}
 			for _, t := range traps.All() {
 				c.Traps = append(c.Traps, t.ID())
 			}

@@ -31,20 +31,18 @@ type Config struct {
 	Soon    time.Duration // within which the first one is: not when all hosts check that got their power back
 	MaxKept int64         // bytes of messages that wait
 	Answer  time.Duration // to wait for the hub's answer before sending again; 0: half a minute
-	Beat    time.Duration // how long an agent is silent before it sends a heartbeat; 0: BeatAfter
+	Beat    time.Duration // how long an agent is silent before it sends a heartbeat; 0: message.BeatAfter
 	Events  bool
 	Changes string // the folder in which fettle fix keeps what it changed; empty: changes are not reported
 	Packs   string // the folder in which fettle keeps packs; empty: the hub may hand none on to this host
-	Log     func(string)
-	Now     func() time.Time // the host's clock, which may be wrong; nil: time.Now
+	// Restarts: what a start of the host took away is reported, and snapshots are saved for that.
+	Restarts bool
+	Log      func(string)
+	Now      func() time.Time // the host's clock, which may be wrong; nil: time.Now
 }
 
 // wholeEvery is how often a whole report is sent where changes would do.
 const wholeEvery = 24 * time.Hour
-
-// BeatAfter is long enough that checks once an hour need no beat, and far below
-// the time after which a hub takes a host for silent.
-const BeatAfter = 75 * time.Minute
 
 // Of questions, few are answered: a check costs the host something.
 const (
@@ -77,6 +75,7 @@ type Agent struct {
 	asked     time.Duration // uptime, of the last question
 	refused   int64
 
+	restart   restart
 	fixes     []message.Fix // what fettle fix changed here
 	fixed     bool          // there are changes to report
 	accepts   string        // the list of what is accepted on the hub, by its name
@@ -102,7 +101,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.Answer, c.Beat = cmp.Or(c.Answer, answerFirst), cmp.Or(c.Beat, BeatAfter)
+	c.Answer, c.Beat = cmp.Or(c.Answer, answerFirst), cmp.Or(c.Beat, message.BeatAfter)
 	a := &Agent{Config: c, member: member, instance: newInstance(), wait: c.Answer, needWhole: true, allowance: asksBurst, wholes: asksBurst,
 		hub:  folded.Log{To: c.Log},
 		acks: make(chan *message.Ack, 64), asks: make(chan *message.Ask, 4), packs: make(chan *message.Pack, 1),
@@ -159,11 +158,15 @@ func (a *Agent) loop(ctx context.Context) error {
 	defer timer.Stop()
 	a.heartbeatTimer = time.NewTimer(a.Beat)
 	defer a.heartbeatTimer.Stop()
+	a.begin(ctx)
 	why, ask := "start", (*message.Ask)(nil)
 	for {
 		select {
 		case <-ctx.Done():
+			a.farewell()
 			return nil
+		case c, ok := <-a.restart.first:
+			a.started(c, ok)
 		case ack := <-a.acks:
 			if ack.Retired {
 				a.Log("retired: this host was removed from the hub, and its agent ends; to have it back: fettle-agent join")
@@ -269,7 +272,9 @@ func (a *Agent) look(ctx context.Context, why string, ask *message.Ask) {
 	}
 	a.fixed = a.fixed || !slices.Equal(made, a.fixes)
 	a.fixes = made
-	a.tell(s, took, why, id)
+	a.compareAgain(ctx)
+	a.tell(s.Lacking(a.restart.lost), took, why, id)
+	a.snapshot(ctx)
 }
 
 // tell keeps a report or a change for the hub.
@@ -277,7 +282,7 @@ func (a *Agent) tell(s *message.State, took time.Duration, why, id string) {
 	if a.needWhole || a.last == nil || uptime()-a.lastWhole > wholeEvery {
 		m := a.message(message.Whole, why, id)
 		m.Digest, m.Run = s.Digest(), &message.Run{Meta: &s.Meta, Traps: s.Traps, Results: s.Results, Took: took}
-		m.Fixes = a.fixes
+		m.Fixes, m.Self.Compared = a.fixes, a.restart.was.Compared
 		a.needWhole, a.lastWhole, a.last, a.fixed = false, uptime(), s, false
 		a.keep(m)
 		return
@@ -287,6 +292,9 @@ func (a *Agent) tell(s *message.State, took time.Duration, why, id string) {
 	m.Run.Took = took
 	if a.fixed {
 		m.Fixes, a.fixed = a.fixes, false
+	}
+	if why == whyCompared {
+		m.Self.Compared = a.restart.was.Compared
 	}
 	a.last = s
 	a.keep(m)

@@ -12,6 +12,7 @@ import (
 
 	"fettle/engine/trap"
 	"fettle/fleet/hub/store"
+	"fettle/report"
 	"fettle/why"
 )
 
@@ -40,7 +41,7 @@ type API struct {
 // New makes an API.
 func New(cfg Config) (*API, error) {
 	a := &API{Config: cfg, traps: map[string]*trap.Trap{}, menus: menus{list: map[store.Rights]menu{}}}
-	for _, t := range cfg.Traps {
+	for _, t := range append(slices.Clone(cfg.Traps), report.NotAsBefore) {
 		a.traps[t.ID()] = t
 	}
 	var err error
@@ -84,6 +85,8 @@ var operations = []op{
 	operation(http.MethodGet, "/api/v1/traps/{id}/playbook", "playbook", "A playbook that fixes the trap on them",
 		(*API).Playbook).file(yamlType),
 	operation(http.MethodGet, "/api/v1/fixes", "fixes", "What fettle fix changed on hosts, the newest first", (*API).Fixes),
+	operation(http.MethodGet, "/api/v1/restarts", "restarts", "What came of restarts: what did not come back, by its cause",
+		(*API).Restarts),
 	operation(http.MethodGet, "/api/v1/coverage", "coverage", "What could not be inspected, and why", (*API).Coverage),
 	operation(http.MethodGet, "/api/v1/compare", "compare", "How two hosts differ", (*API).Compare),
 	operation(http.MethodGet, "/api/v1/search", "search", "Hosts by name, traps by words", (*API).Search),

@@ -32,6 +32,13 @@ const (
 	Beat   Kind = "beat"   // the agent is there, and no more
 )
 
+// BeatAfter is how long an agent is silent before it sends a beat: long enough that checks
+// once an hour need none, and far below the time after which a hub takes a host for silent.
+const BeatAfter = 75 * time.Minute
+
+// Stopping is why an agent sends a beat when its host is about to stop.
+const Stopping = "stopping"
+
 // Formats of the documents.
 const (
 	Format    = "fettle-agent-message"
@@ -131,6 +138,9 @@ type Self struct {
 	// Accepts names the list of what is accepted on the hub that the agent has; NoAccepts if
 	// it has none. Agents that keep no such list leave it out, and are sent none.
 	Accepts string `json:"accepts,omitempty"`
+	// Compared is the boot ID of the start that was compared with before (fettle after). It
+	// comes with whole reports, and once when that is done.
+	Compared string `json:"compared,omitempty"`
 	// TakesPacks says that root lets the hub hand packs on to this host, and Packs what it had.
 	TakesPacks bool      `json:"takes_packs,omitempty"`
 	Packs      []HasPack `json:"packs,omitempty"`

@@ -54,9 +54,8 @@ func (m *Message) valid() error {
 		return errors.New("its version or reason is out of bounds")
 	}
 	if m.Self != nil &&
-		(len(m.Self.Machine) > maxName || nul(m.Self.Machine) || !digest().MatchString(m.Self.Accepts) || m.Self.Waiting < 0 ||
-			m.Self.Dropped < 0 || m.Self.Refused < 0 ||
-			m.Self.Every < 0) {
+		(len(m.Self.Machine) > maxName || len(m.Self.Compared) > maxName || nul(m.Self.Machine, m.Self.Compared) ||
+			!digest().MatchString(m.Self.Accepts) || m.Self.Waiting < 0 || m.Self.Dropped < 0 || m.Self.Refused < 0 || m.Self.Every < 0) {
 		return errors.New("the agent's data about itself are out of bounds")
 	}
 	if m.Self != nil && (len(m.Self.Packs) > maxPacks || slices.ContainsFunc(m.Self.Packs, func(p HasPack) bool { return p.valid() != nil })) {

@@ -73,7 +73,9 @@ func (n *Notifier) about(now time.Time, c *Channel, t *store.Tidings) (mine, exp
 		return false, false, err
 	}
 	for i := range n.Settings.Maintenance {
-		if w := &n.Settings.Maintenance[i]; w.open(now) {
+		w := &n.Settings.Maintenance[i]
+		// What a restart took away is told with the window's other restarts.
+		if w.open(now) || t.Trap == report.NotAsBefore.ID() && w.open(now.Add(-restartGrace)) {
 			in, err := w.matches(t)
 			if expected = expected || in; err != nil {
 				return false, false, err

@@ -110,6 +110,9 @@ func (n *Notifier) channel(ctx context.Context, c *Channel) error {
 	case c.Kind() == "alertmanager":
 		return n.alerts(ctx, c, st)
 	}
+	if told, err := n.windows(ctx, c, &st); told || err != nil {
+		return err
+	}
 	return n.changes(ctx, c, st)
 }
 

@@ -55,7 +55,9 @@ type fleet struct {
 	now time.Time
 	seq map[string]int64
 	got receiver
-	n   *notify.Notifier
+	// compared is the boot that hosts say they compared.
+	compared string
+	n        *notify.Notifier
 }
 
 func newFleet(t *testing.T, db *store.DB, settings string) *fleet {
@@ -98,7 +100,7 @@ func (f *fleet) reports(name, group, boot string, outcomes ...trap.Outcome) {
 	meta := report.Meta{Host: name, Kind: host.KindLive, Version: "1", Started: f.now}
 	meta.Identity.BootID = boot
 	var results []trap.Result
-	for _, id := range []string{"a", "b"} {
+	for _, id := range []string{"a", "b", "not-as-before"} {
 		r := trap.Result{Trap: id}
 		for _, o := range outcomes {
 			if o.Trap == id {
@@ -114,6 +116,7 @@ func (f *fleet) reports(name, group, boot string, outcomes ...trap.Outcome) {
 	m := message.New(message.Whole)
 	m.Agent, m.Instance, m.Seq, m.Sent = name, "one", f.seq[name], f.now
 	m.Digest, m.Run = s.Digest(), &message.Run{Meta: &s.Meta, Traps: s.Traps, Results: s.Results}
+	m.Self = &message.Self{Compared: f.compared}
 	res, err := f.db.Ingest(f.t.Context(), []store.Item{{Message: m, Key: "U" + name, At: f.now}})
 	if err != nil || res[0].Verdict != store.Taken {
 		f.t.Fatal(res, err)

@@ -27,6 +27,8 @@ type Quiet struct {
 // is sent until it ends.
 type Window struct {
 	Match `yaml:",inline"`
+	// Name is what people call it: "patch night web".
+	Name string `yaml:"name"`
 	// From and To: 22:00, or 2026-12-01 22:00, in the hub's time zone.
 	From string       `yaml:"from"`
 	To   string       `yaml:"to"`
@@ -72,6 +74,27 @@ func (w *Window) open(now time.Time) bool {
 		return !now.Before(w.begins) && now.Before(w.end)
 	}
 	return w.span.holds(now)
+}
+
+// last is the window's last time that had ended at t; zero where there was none.
+func (w *Window) last(t time.Time) (from, to time.Time) {
+	if !w.end.IsZero() {
+		if w.end.After(t) {
+			return time.Time{}, time.Time{}
+		}
+		return w.begins, w.end
+	}
+	y, m, d := t.In(time.Local).Date()
+	for back := 0; ; back++ { // a week and a day at most
+		from = time.Date(y, m, d-back, w.span.from/60, w.span.from%60, 0, 0, time.Local)
+		to = time.Date(y, m, d-back, w.span.to/60, w.span.to%60, 0, 0, time.Local)
+		if w.span.to < w.span.from {
+			to = time.Date(y, m, d-back+1, w.span.to/60, w.span.to%60, 0, 0, time.Local)
+		}
+		if !to.After(t) && (len(w.span.days) == 0 || slices.Contains(w.span.days, from.Weekday())) {
+			return from, to
+		}
+	}
 }
 
 // span is a time of some days; the days are those on which it begins.

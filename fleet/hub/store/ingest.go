@@ -276,16 +276,21 @@ func (b *batch) change(ctx context.Context, h *hostRow, it *Item) error {
 // seen notes that the agent spoke, and what it says of itself.
 func (b *batch) seen(ctx context.Context, h *hostRow, it *Item) error {
 	m := it.Message
-	const spoke = "UPDATE hosts SET instance = ?, seq = ?, last_seen = ?, last_sent = ?, skew_ms = ?, agent_version = ?"
+	const spoke = "UPDATE hosts SET instance = ?, seq = ?, last_seen = ?, last_sent = ?, skew_ms = ?, agent_version = ?, down = ?"
 	sent := min(millis(m.Sent), b.db.now().UnixMilli()) // who claims to be of tomorrow would never be passed
-	args := []any{m.Instance, m.Seq, millis(it.At), sent, it.Skew.Milliseconds(), m.Fettle}
+	down := int64(0)
+	if m.Why == message.Stopping {
+		down = millis(it.At)
+	}
+	args := []any{m.Instance, m.Seq, millis(it.At), sent, it.Skew.Milliseconds(), m.Fettle, down}
 	if s := m.Self; s != nil {
 		machine := h.machine
 		if machine == "" {
 			machine = s.Machine
 		}
-		args = append(args, machine, s.Every.Milliseconds(), s.Waiting, s.Dropped, s.Refused, h.id)
-		_, err := b.exec(ctx, spoke+", machine = ?, every_ms = ?, waiting = ?, dropped = ?, refused = ? WHERE id = ?", args...)
+		args = append(args, machine, s.Every.Milliseconds(), s.Waiting, s.Dropped, s.Refused, s.Compared, s.Compared, h.id)
+		_, err := b.exec(ctx, spoke+`, machine = ?, every_ms = ?, waiting = ?, dropped = ?, refused = ?,
+			compared = CASE WHEN ? = '' THEN compared ELSE ? END WHERE id = ?`, args...)
 		return err
 	}
 	_, err := b.exec(ctx, spoke+" WHERE id = ?", append(args, h.id)...)

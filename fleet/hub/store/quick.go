@@ -15,7 +15,7 @@ func unchanged(m *message.Message) bool {
 
 // mayBeQuick tells whether a message may be taken together with others.
 func mayBeQuick(m *message.Message) bool {
-	return m.Self != nil && m.Digest != "" && len(m.Fixes) == 0 && unchanged(m)
+	return m.Self != nil && m.Digest != "" && len(m.Fixes) == 0 && m.Self.Compared == "" && unchanged(m)
 }
 
 // quickSizes are how many messages one statement takes: of few lengths, it is prepared seldom.
@@ -62,7 +62,7 @@ func (b *batch) quick(ctx context.Context, items []Item) (map[string]Result, err
 	s, err := b.stmt(ctx, `UPDATE hosts SET seq = v.column4, last_seen = v.column8, last_sent = v.column9, skew_ms = v.column10,
 		agent_version = v.column11, every_ms = v.column12, waiting = v.column13, dropped = v.column14, refused = v.column15,
 		machine = CASE WHEN machine = '' THEN v.column7 ELSE machine END,
-		last_check = CASE WHEN last_check > v.column8 THEN last_check ELSE v.column8 END, failed = '', last_ask = v.column16
+		last_check = CASE WHEN last_check > v.column8 THEN last_check ELSE v.column8 END, failed = '', last_ask = v.column16, down = 0
 		FROM (VALUES `+strings.Repeat(quickRow+", ", len(items)-1)+quickRow+`) v
 		WHERE agent = v.column1 AND nkey = v.column2 AND retired = 0 AND twin = 0 AND instance = v.column3 AND seq < v.column4
 		AND seq >= v.column5 AND digest = v.column6 AND (machine = '' OR machine = v.column7 OR v.column7 = '')

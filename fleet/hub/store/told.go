@@ -115,6 +115,7 @@ type ChannelState struct {
 	Waiting time.Time // since when there is something to tell
 	Sent    time.Time // when it was last sent something
 	Digest  time.Time // up to when its last digest reached
+	Windows time.Time // up to when it was told of restarts in maintenance windows
 	Message []byte    // nil: none
 	Tries   int
 	Retry   time.Time // not to be tried before
@@ -123,13 +124,13 @@ type ChannelState struct {
 
 // ChannelState reads it; nothing where the channel is new.
 func (db *DB) ChannelState(ctx context.Context, channel string) (s ChannelState, err error) {
-	var waiting, sent, digest, retry int64
-	err = none(db.row(ctx, "SELECT waiting, sent, digest, message, tries, retry, failed FROM channels WHERE channel = ?", channel).
-		Scan(&waiting, &sent, &digest, &s.Message, &s.Tries, &retry, &s.Failed))
+	var waiting, sent, digest, windows, retry int64
+	err = none(db.row(ctx, "SELECT waiting, sent, digest, windows, message, tries, retry, failed FROM channels WHERE channel = ?", channel).
+		Scan(&waiting, &sent, &digest, &windows, &s.Message, &s.Tries, &retry, &s.Failed))
 	if errors.Is(err, ErrNone) {
 		return ChannelState{}, nil
 	}
-	s.Waiting, s.Sent, s.Digest, s.Retry = moment(waiting), moment(sent), moment(digest), moment(retry)
+	s.Waiting, s.Sent, s.Digest, s.Windows, s.Retry = moment(waiting), moment(sent), moment(digest), moment(windows), moment(retry)
 	return s, err
 }
 
@@ -154,10 +155,11 @@ func (db *DB) Tell(ctx context.Context, channel string, s ChannelState, opened [
 				return err
 			}
 		}
-		_, err := t.exec(ctx, `INSERT INTO channels (channel, waiting, sent, digest, message, tries, retry, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		_, err := t.exec(ctx, `INSERT INTO channels (channel, waiting, sent, digest, windows, message, tries, retry, failed)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (channel) DO UPDATE SET waiting = excluded.waiting, sent = excluded.sent, digest = excluded.digest,
-			message = excluded.message, tries = excluded.tries, retry = excluded.retry, failed = excluded.failed`, channel, millis(s.Waiting),
-			millis(s.Sent), millis(s.Digest), s.Message, s.Tries, millis(s.Retry), s.Failed)
+			windows = excluded.windows, message = excluded.message, tries = excluded.tries, retry = excluded.retry, failed = excluded.failed`, channel, millis(s.Waiting),
+			millis(s.Sent), millis(s.Digest), millis(s.Windows), s.Message, s.Tries, millis(s.Retry), s.Failed)
 		return err
 	})
 }

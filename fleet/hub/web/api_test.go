@@ -111,6 +111,7 @@ func TestOpenAPI(t *testing.T) {
 			{"id": {h.Name}},
 		}, "trap": {{"id": {f.Trap}}}, "found": {{"id": {f.Trap}}, {"id": {f.Trap}, "severity": {"unknown"}, "limit": {"1"}}},
 		"trapCurve": {{"id": {f.Trap}}},
+		"restarts":  {{}, {"since": {"2026-11-22T10:00:00Z"}, "until": {"1m"}, "group": {"ams-web"}}},
 		"coverage": {
 			{},
 		}, "compare": {{"a": {h.Agent}, "b": {"h0000001"}}}, "search": {{"q": {"web"}}, {"q": {"mtu"}}},

@@ -44,7 +44,7 @@ func TestPictures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, pages := ofHosts(t, n), []string{"/", "/changes", "/traps", "/hosts", "/coverage", "/search?q=web", "/accepted", "/audit"}
+		w, pages := ofHosts(t, n), []string{"/", "/changes", "/traps", "/hosts", "/restarts", "/coverage", "/search?q=web", "/accepted", "/audit"}
 		if n > 1 {
 			w.withCaptures(w.aHost().Agent)
 			pages = w.pages()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 	"unicode"
@@ -50,6 +51,7 @@ var nav = []link{
 	{"Changes", "/changes"},
 	{"Traps", "/traps"},
 	{"Hosts", "/hosts"},
+	{"Restarts", "/restarts"},
 	{"Unknowns", "/coverage"},
 	{"Compare", "/compare"},
 	{"Paste", "/paste"},
@@ -180,6 +182,12 @@ func (s *site) words() template.FuncMap {
 
 		// known reports whether this hub knows a trap.
 		"known": func(id string) bool { return s.api.Title(id) != "" },
+		// first are the first of a list, and more is how many others there are.
+		"first": func(n int, list any) any {
+			v := reflect.ValueOf(list)
+			return v.Slice(0, min(n, v.Len())).Interface()
+		},
+		"more": func(n int, list any) int { return max(0, reflect.ValueOf(list).Len()-n) },
 		// table is a list of hosts, with boxes to choose some.
 		"table": func(list []*store.Host, pick bool) map[string]any { return map[string]any{"List": list, "Pick": pick} },
 		"dict": func(pairs ...string) map[string]string {

@@ -105,6 +105,19 @@ func (s *site) changes(r *http.Request) (*page, error) {
 	return p, a.err
 }
 
+func (s *site) restarts(r *http.Request) (*page, error) {
+	q, err := ask[api.RestartsQuery](r)
+	if err != nil {
+		return nil, err
+	}
+	a := asking{ctx: acting(r)}
+	p := &page{Title: "Restarts", Here: "/restarts", template: "restarts", Data: map[string]any{
+		"R": answer(&a, s.api.Restarts, q), "Q": q, "Groups": s.groups(&a), "Labels": s.labels(&a),
+		"Export": template.URL(without(r.URL.Query()).Encode()), // which escapes
+	}}
+	return p, a.err
+}
+
 func without(v url.Values, names ...string) url.Values {
 	for _, n := range names {
 		v.Del(n)

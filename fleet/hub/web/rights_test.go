@@ -54,7 +54,7 @@ func (s *shared) report(agent, name, subject string, sev trap.Severity, ago time
 	s.seq++
 	at := s.now.Add(-ago)
 	meta := report.Meta{Host: name, Kind: host.KindLive, Version: "1", Started: at, Identity: host.Identity{Hostname: name, Release: "6.1 " +
-		subject}}
+		subject, BootID: sev.String()}}
 	results := []trap.Result{
 		{Trap: "bridge-mtu", Outcomes: []trap.Outcome{
 			{Trap: "bridge-mtu", Subject: subject, Status: trap.Found, Severity: sev, Summary: "of " + subject, Fixable: true,
@@ -65,6 +65,10 @@ func (s *shared) report(agent, name, subject string, sev trap.Severity, ago time
 		{Trap: "swap-nearly-full", Outcomes: []trap.Outcome{{Trap: "swap-nearly-full", Status: trap.Unknown, Reason: "reason " + subject}}},
 		{Trap: "own-" + subject, Outcomes: []trap.Outcome{{Trap: "own-" + subject, Subject: subject, Status: trap.Found, Severity: sev,
 			Summary: "s"}}},
+	}
+	if sev == trap.Warning { // it restarted
+		results = append(results, trap.Result{Trap: "not-as-before", Outcomes: []trap.Outcome{{Trap: "not-as-before", Subject: subject,
+			Status: trap.Found, Severity: sev, Summary: "lost " + subject}}})
 	}
 	if sev == trap.Critical { // the second report resolves it
 		results = append(results, trap.Result{Trap: "tmp-sticky", Outcomes: []trap.Outcome{{Trap: "tmp-sticky", Subject: "of-" + subject,
@@ -182,6 +186,7 @@ var pathsOf = map[string][]string{
 	"GET /hosts": {"/hosts", "/hosts?order=name&limit=1000", "/hosts?silent=true", "/hosts?label=part", "/hosts?q=e",
 		"/hosts?twins=true"},
 	"GET /host/{id}":         {"/host/h1", "/host/h2", "/host/web1"},
+	"GET /restarts":          {"/restarts", "/restarts?label=part&since=365d"},
 	"GET /coverage":          {"/coverage", "/coverage?label=part"},
 	"GET /compare":           {"/compare?a=web1&b=web2", "/compare"},
 	"GET /search":            {"/search?q=web", "/search?q=mtu", "/search?q=name", "/search"},
@@ -214,6 +219,7 @@ var pathsOf = map[string][]string{
 	"GET /api/v1/traps/{id}/inventory": {"/api/v1/traps/bridge-mtu/inventory"},
 	"GET /api/v1/traps/{id}/playbook":  {"/api/v1/traps/bridge-mtu/playbook"},
 	"GET /api/v1/fixes":                {"/api/v1/fixes", "/api/v1/fixes?trap=bridge-mtu", "/api/v1/fixes?format=csv"},
+	"GET /api/v1/restarts":             {"/api/v1/restarts?since=365d", "/api/v1/restarts?format=csv"},
 	"GET /api/v1/coverage":             {"/api/v1/coverage", "/api/v1/coverage?label=part"},
 	"GET /api/v1/compare":              {"/api/v1/compare?a=web1&b=h2"},
 	"GET /api/v1/search":               {"/api/v1/search?q=web", "/api/v1/search?q=mtu"},

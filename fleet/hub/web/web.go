@@ -84,7 +84,7 @@ func (s *site) handlers() map[string]http.Handler {
 	out := map[string]http.Handler{}
 	for path, page := range map[string]func(*http.Request) (*page, error){
 		"GET /{$}": s.fleet, "GET /changes": s.changes, "GET /traps": s.traps, "GET /foreign": s.foreign, "GET /trap/{id}": s.trap,
-		"GET /hosts": s.hosts, "GET /host/{id}": s.host, "GET /coverage": s.coverage, "GET /compare": s.compare,
+		"GET /hosts": s.hosts, "GET /host/{id}": s.host, "GET /coverage": s.coverage, "GET /restarts": s.restarts, "GET /compare": s.compare,
 		"GET /search": s.search, "GET /paste": s.paste, "POST /paste": s.paste, "GET /accepted": s.accepted, "GET /api/{$}": s.apiPage,
 		"/": func(*http.Request) (*page, error) { return nil, store.ErrNone },
 	} {

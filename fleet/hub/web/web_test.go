@@ -19,11 +19,14 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"fettle/engine/trap"
 	"fettle/fleet/hub/api"
+	"fettle/fleet/hub/message"
 	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/store/storetest"
 	"fettle/fleet/hub/synthetic"
 	"fettle/fleet/hub/web/login"
+	"fettle/report"
 	"fettle/traps"
 )
 
@@ -58,7 +61,43 @@ func ofHosts(t testing.TB, hosts int) *world {
 	file := filepath.Join(t.TempDir(), "hub.db")
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	storetest.Large{Fleet: synthetic.Fleet{Seed: 5, Hosts: hosts, PerHost: 8, Start: now}, Days: 60, Changes: 20, Now: now}.Fill(t, file)
-	return over(t, storetest.Open(t, file), now)
+	w := over(t, storetest.Open(t, file), now)
+	w.restarts(min(hosts, 6))
+	return w
+}
+
+// restarts lets the first hosts restart: one is as before, one was not compared, one is away, the
+// others lack something.
+func (w *world) restarts(n int) {
+	w.t.Helper()
+	f := synthetic.Fleet{Seed: 5, Hosts: n, PerHost: 8, Start: w.now}
+	at := w.now.Add(-time.Hour)
+	for i := range n {
+		s := f.State(i, 0)
+		s.Meta.Identity.BootID = "after"
+		m := message.New(message.Whole)
+		m.Agent, m.Instance, m.Seq, m.Sent, m.Self = f.Agent(i), "again", 1, at, &message.Self{Compared: "after"}
+		switch i {
+		case 0:
+		case 1:
+			m.Self.Compared = ""
+		default:
+			id := report.NotAsBefore.ID()
+			lost := message.StateOf(&report.Document{Results: []trap.Result{{Trap: id, Outcomes: []trap.Outcome{{Trap: id,
+				Subject: "nginx.service", Status: trap.Found, Severity: trap.Warning, Summary: "failed at this start"}}}}})
+			s = *s.And(&lost)
+		}
+		m.Digest, m.Run = s.Digest(), &message.Run{Meta: &s.Meta, Traps: s.Traps, Results: s.Results}
+		items := []store.Item{{Message: m, At: at}}
+		if i == 2 {
+			last := message.New(message.Beat)
+			last.Agent, last.Instance, last.Seq, last.Sent, last.Why = m.Agent, m.Instance, 2, at, message.Stopping
+			items = append(items, store.Item{Message: last, At: at.Add(time.Minute), Prev: 1})
+		}
+		if r, err := w.db.Ingest(w.t.Context(), items); err != nil || r[0].Verdict != store.Taken {
+			w.t.Fatalf("%+v, %v", r, err)
+		}
+	}
 }
 
 func over(t testing.TB, db *store.DB, now time.Time) *world {
@@ -168,7 +207,7 @@ func (w *world) pages() []string {
 		"/trap/" + w.aFinding(
 			h,
 		).Trap, "/trap/" + w.aFinding(h).Trap + "?severity=unknown", "/hosts", "/hosts?silent=true&order=seen", "/hosts?q=web&offset=2",
-		"/host/" + h.Agent, "/coverage",
+		"/host/" + h.Agent, "/coverage", "/restarts",
 		"/compare", "/compare?a=" + h.Agent + "&b=" + others[0].Name, "/search", "/search?q=web", "/search?q=mtu", "/paste", "/accepted",
 		"/audit", "/attempts", "/api/",
 	}
@@ -426,7 +465,7 @@ func TestPagesWithoutDatabase(t *testing.T) {
 	w.db.Close()
 	for name, page := range map[string]func(*http.Request) (*page, error){
 		"fleet": s.fleet, "traps": s.traps, "changes": s.changes, "trap": s.trap, "hosts": s.hosts, "host": s.host, "coverage": s.coverage,
-		"accepted": s.accepted, "audit": s.audit,
+		"restarts": s.restarts, "accepted": s.accepted, "audit": s.audit,
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		if name == "trap" || name == "host" {
