@@ -40,43 +40,14 @@ pack are off until root lists it under packs.remedies in fettle.yaml.`,
 	return c
 }
 
-func verifyCmd(a *app.App, s pack.Store) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "verify FILE|URL",
-		Short: "Tell whether a pack could be installed, and who signed it",
-		Long: `Verify a pack with the pinned keys, check its rules, and show what is in it.
-
-Exit status:
-  0  the pack is sound
-  2  usage error, or the pack cannot be read
-  3  the pack is refused: signature, expiry, this fettle's age, or its rules`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := offered(cmd.Context(), args[0], s.Verify)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(a.Stdout, "%s; expires %s\n", ui.Visible(p.Title()), p.Expires)
-			for _, f := range p.Files {
-				if id, ok := strings.CutSuffix(f.Path, "/rule.yaml"); ok {
-					fmt.Fprintf(a.Stdout, "  %s\n", id)
-				}
-			}
-			return nil
-		},
-	}
-	c.Flags().StringVar(&s.Keys, "keys", s.Keys, "verify with the keys in `FILE`")
-	c.MarkFlagFilename("keys")
-	return c
-}
-
 func installCmd(a *app.App, s pack.Store) *cobra.Command {
 	return &cobra.Command{
 		Use:   "install FILE|URL",
 		Short: "Install a pack, or a newer version of it",
 		Long: `Verify a pack and put it into use. The version before is kept for rollback. A
 pack is refused that is not newer than every version installed here before, that
-has expired, or that needs a newer fettle.
+has expired, that needs a newer fettle, or that has a trap of another installed
+pack. Installing the file that is in use changes nothing.
 
 Exit status:
   0  installed
@@ -94,6 +65,7 @@ Exit status:
 				return err
 			}
 			fmt.Fprintf(a.Stdout, "installed %s\n", ui.Visible(p.Title()))
+			ownTraps(a, p)
 			return nil
 		},
 	}
