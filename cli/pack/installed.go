@@ -92,13 +92,13 @@ func removeCmd(a *app.App, s pack.Store) *cobra.Command {
 
 func diffCmd(a *app.App, s pack.Store) *cobra.Command {
 	return &cobra.Command{
-		Use:   "diff FILE",
+		Use:   "diff FILE|URL|hub:NAME",
 		Short: "Show what a pack changes in the one that is installed",
 		Long: `Show what a pack changes in the one that is installed: its rules line by line,
 its samples by name. All rules of a pack that is not installed are new.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := offered(cmd.Context(), args[0], s.Verify)
+			p, err := offered(cmd.Context(), a, args[0], s.Verify)
 			if err != nil {
 				return err
 			}

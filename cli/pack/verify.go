@@ -19,7 +19,7 @@ import (
 func verifyCmd(a *app.App, s pack.Store) *cobra.Command {
 	with := s
 	c := &cobra.Command{
-		Use:   "verify FILE|URL",
+		Use:   "verify FILE|URL|hub:NAME",
 		Short: "Tell whether a pack could be installed, and who signed it",
 		Long: `Verify a pack with the pinned keys, check its rules, and show what is in it: its
 traps, and what their remedies do. Whatever install would refuse is refused. The
@@ -32,7 +32,7 @@ Exit status:
      rules, or a trap that another installed pack has`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := read(cmd.Context(), args[0])
+			b, err := read(cmd.Context(), a, args[0])
 			if err != nil {
 				return err
 			}

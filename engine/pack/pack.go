@@ -99,6 +99,16 @@ func Open(b []byte, keys []Key) (*Pack, error) {
 	return p, p.valid()
 }
 
+// NameOf is the name that a pack gives itself, before anything of it is verified; empty where it cannot be read.
+func NameOf(b []byte) string {
+	_, text, _ := bytes.Cut(b, []byte(endSignature+"\n"))
+	var m Manifest
+	if json.Unmarshal(text, &m) != nil {
+		return ""
+	}
+	return m.Name
+}
+
 func (m *Manifest) valid() error {
 	if err := ValidName(m.Name); err != nil {
 		return err
