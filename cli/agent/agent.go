@@ -61,7 +61,7 @@ on of packs that a key signed which root pinned on this host.`,
 		PersistentPreRunE: app.NoEmptyFlags,
 	}
 	app.StateFlag(c, &p.dir, stateDir, "the agent's `FOLDER`: credentials, and what the hub does not have yet")
-	return app.Grow(c, p.runCmd(), p.joinCmd())
+	return app.Grow(c, p.runCmd(), p.joinCmd(), p.packCmd())
 }
 
 func (p *program) joinCmd() *cobra.Command {

@@ -34,10 +34,14 @@ func (a *App) noSuchTrap(id string) string {
 	for _, t := range a.Traps {
 		ids = append(ids, t.ID())
 	}
-	if near := nearest.Word(id, ids); near != "" {
-		return fmt.Sprintf("no trap is called %q; did you mean %s? (fettle list shows them all)", id, near)
+	packs := ""
+	if slices.ContainsFunc(a.Rules.refused, onlyForRoot) {
+		packs = "; if it is one of a pack, ask as root: only root can read packs"
 	}
-	return fmt.Sprintf("no trap is called %q; fettle list shows them all", id)
+	if near := nearest.Word(id, ids); near != "" {
+		return fmt.Sprintf("no trap is called %q; did you mean %s? (fettle list shows them all)%s", id, near, packs)
+	}
+	return fmt.Sprintf("no trap is called %q; fettle list shows them all%s", id, packs)
 }
 
 // Title is the trap's title, or "" of one that is not there.

@@ -84,6 +84,9 @@ func CalledAs(name string) string {
 // FindLab finds fettle-lab beside this program, or on PATH.
 func FindLab() (string, error) { return find(labProgram) }
 
+// FindAgent finds fettle-agent beside this program, or on PATH.
+func FindAgent() (string, error) { return find(agentProgram) }
+
 // itself is the path of this program.
 func itself() (string, error) {
 	self, err := os.Executable()

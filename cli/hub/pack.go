@@ -126,9 +126,9 @@ func (p *program) packListCmd() *cobra.Command {
 				for _, n := range []int{k.Sent, k.Taken, k.Refused, k.Found, k.Unknown} {
 					row = append(row, strconv.Itoa(n))
 				}
-				rows = append(rows, append(row, ago(k.Began), k.Why))
+				rows = append(rows, append(row, ago(k.Began), k.Standing(time.Now())))
 			}
-			p.list("PACK VERSION SIGNER CANARY STAGE SENT HAVE REFUSED FOUND UNKNOWN OFFERED WHY", rows)
+			p.list("PACK VERSION SIGNER CANARY STAGE SENT HAVE REFUSED FOUND UNKNOWN OFFERED STANDING", rows)
 			return nil
 		}),
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,15 +82,21 @@ func vet(a *app.App, p *pack.Pack) error {
 	return err
 }
 
-// sign has ssh-keygen sign, which asks for the key's password and knows agents.
+// sign has ssh-keygen sign. What it says is shown at once: a security key waits to be touched.
 func sign(ctx context.Context, a *app.App, key string, text []byte) ([]byte, error) {
-	c := exec.CommandContext(ctx, sshKeygen, "-Y", "sign", "-f", key, "-n", pack.Namespace)
+	c := exec.CommandContext(ctx, sshKeygen, "-q", "-Y", "sign", "-f", key, "-n", pack.Namespace)
 	var sig, said bytes.Buffer
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(text), &sig, &said
-	if err := c.Run(); err != nil {
-		return nil, fmt.Errorf("signing with %s: %w: %s", key, err, strings.TrimSpace(said.String()))
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(text), &sig, io.MultiWriter(a.Stderr, &said)
+	switch err := c.Run(); {
+	case err == nil:
+		return sig.Bytes(), nil
+	case strings.Contains(said.String(), "passphrase"):
+		fmt.Fprintln(a.Stderr) // its prompt has no end of line
+		return nil, fmt.Errorf("the key %s needs its passphrase: sign in a terminal, or load it into an agent "+
+			"(ssh-add %[1]s) and give --key %[1]s.pub", key)
+	default:
+		return nil, fmt.Errorf("signing with %s: %w", key, err)
 	}
-	return sig.Bytes(), nil
 }
 
 // lasting is how long a new pack is good for unless its author says otherwise.
@@ -102,6 +109,9 @@ func newCmd(a *app.App) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
+			if err := pack.ValidName(name); err != nil {
+				return app.Usagef("%w", err)
+			}
 			id := name + "-first-trap"
 			start, err := rule.Start(id)
 			if err != nil {

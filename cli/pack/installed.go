@@ -1,7 +1,11 @@
 package pack
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +23,9 @@ func listCmd(a *app.App, s pack.Store) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			names, err := s.Names()
+			if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 {
+				return app.Failf("only root can read packs: %w", err)
+			}
 			if err != nil {
 				return app.Failf("%w", err)
 			}
@@ -85,19 +92,28 @@ func removeCmd(a *app.App, s pack.Store) *cobra.Command {
 
 func diffCmd(a *app.App, s pack.Store) *cobra.Command {
 	return &cobra.Command{
-		Use:   "diff FILE",
+		Use:   "diff FILE|URL|hub:NAME",
 		Short: "Show what a pack changes in the one that is installed",
-		Args:  cobra.ExactArgs(1),
+		Long: `Show what a pack changes in the one that is installed: its rules line by line,
+its samples by name. All rules of a pack that is not installed are new.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := offered(cmd.Context(), args[0], s.Verify)
+			p, err := offered(cmd.Context(), a, args[0], s.Verify)
 			if err != nil {
 				return err
 			}
-			old, err := s.Installed(p.Name)
+			names, err := s.Names()
 			if err != nil {
 				return app.Failf("%w", err)
 			}
-			fmt.Fprintf(a.Stdout, "%s %d to %d\n", p.Name, old.Version, p.Version)
+			old := &pack.Pack{}
+			if !slices.Contains(names, p.Name) {
+				fmt.Fprintf(a.Stdout, "%s %d, which is not installed\n", p.Name, p.Version)
+			} else if old, err = s.Installed(p.Name); err != nil {
+				return app.Failf("%w", err)
+			} else {
+				fmt.Fprintf(a.Stdout, "%s %d to %d; expires %s, then %s\n", p.Name, old.Version, p.Version, old.Expires, p.Expires)
+			}
 			for _, c := range old.Changes(p) {
 				fmt.Fprintln(a.Stdout, c)
 				name := c[2:]

@@ -2,18 +2,13 @@
 package pack
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/engine/pack"
-	"fettle/internal/files"
-	"fettle/internal/httpget"
 	"fettle/internal/ui"
 )
 
@@ -40,60 +35,34 @@ pack are off until root lists it under packs.remedies in fettle.yaml.`,
 	return c
 }
 
-func verifyCmd(a *app.App, s pack.Store) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "verify FILE|URL",
-		Short: "Tell whether a pack could be installed, and who signed it",
-		Long: `Verify a pack with the pinned keys, check its rules, and show what is in it.
-
-Exit status:
-  0  the pack is sound
-  2  usage error, or the pack cannot be read
-  3  the pack is refused: signature, expiry, this fettle's age, or its rules`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := offered(cmd.Context(), args[0], s.Verify)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(a.Stdout, "%s; expires %s\n", ui.Visible(p.Title()), p.Expires)
-			for _, f := range p.Files {
-				if id, ok := strings.CutSuffix(f.Path, "/rule.yaml"); ok {
-					fmt.Fprintf(a.Stdout, "  %s\n", id)
-				}
-			}
-			return nil
-		},
-	}
-	c.Flags().StringVar(&s.Keys, "keys", s.Keys, "verify with the keys in `FILE`")
-	c.MarkFlagFilename("keys")
-	return c
-}
-
 func installCmd(a *app.App, s pack.Store) *cobra.Command {
 	return &cobra.Command{
-		Use:   "install FILE|URL",
+		Use:   "install FILE|URL|hub:NAME",
 		Short: "Install a pack, or a newer version of it",
 		Long: `Verify a pack and put it into use. The version before is kept for rollback. A
 pack is refused that is not newer than every version installed here before, that
-has expired, or that needs a newer fettle.
+has expired, that needs a newer fettle, or that has a trap of another installed
+pack. Installing the file that is in use changes nothing. hub:NAME is what the
+hub of this host offers; fettle-agent fetches it.
 
 Exit status:
   0  installed
   2  usage error, or the pack cannot be read
   3  the pack is refused, or cannot be installed`,
 		Example: `  fettle pack install /media/stick/acme-3.pack
-  fettle pack install https://fettle.example.org/acme-3.pack`,
+  fettle pack install https://fettle.example.org/acme-3.pack
+  fettle pack install hub:acme`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := root(); err != nil {
 				return err
 			}
-			p, err := offered(cmd.Context(), args[0], s.Install)
+			p, err := offered(cmd.Context(), a, args[0], s.Install)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(a.Stdout, "installed %s\n", ui.Visible(p.Title()))
+			ownTraps(a, p)
 			return nil
 		},
 	}
@@ -105,44 +74,4 @@ func root() error {
 		return app.Usagef("only root installs, removes and rolls back packs")
 	}
 	return nil
-}
-
-// offered reads a pack, and verifies or installs it.
-func offered(ctx context.Context, from string, take func([]byte) (*pack.Pack, error)) (*pack.Pack, error) {
-	b, err := read(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	p, err := take(b)
-	if err != nil {
-		return nil, app.Failf("%s: %w", from, err)
-	}
-	return p, nil
-}
-
-// read reads a pack from a file or over https.
-func read(ctx context.Context, from string) ([]byte, error) {
-	if strings.HasPrefix(from, "http://") {
-		return nil, app.Usagef("%s: packs are fetched over https", from)
-	}
-	if !strings.HasPrefix(from, "https://") {
-		b, err := files.ReadAtMost(from, pack.Limit)
-		if err != nil {
-			return nil, app.Unread(err, "a pack: a file or a URL of https")
-		}
-		return b, nil
-	}
-	res, err := httpget.Get(ctx, from, httpget.Options{Limit: pack.Limit})
-	if err != nil {
-		return nil, app.Usagef("%w", err)
-	}
-	defer res.Body.Close()
-	if res.Status != 200 {
-		return nil, app.Usagef("%s answers %d %s", from, res.Status, res.Reason)
-	}
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		return nil, app.Usagef("fetching %s: %w", from, err)
-	}
-	return b, nil
 }

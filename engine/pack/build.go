@@ -33,8 +33,9 @@ func Build(ctx context.Context, dir string, sign func(text []byte) (signature []
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.Expired(time.Now()) {
-		return nil, nil, fmt.Errorf("%s: expires %s: the day is over", ManifestFile, p.Expires)
+	if now := time.Now(); p.Expired(now) {
+		return nil, nil, fmt.Errorf("%s: expires: no host installs a pack on %s or later, and today is %s; write a later day",
+			ManifestFile, p.Expires, now.UTC().Format(time.DateOnly))
 	}
 	rules, err := p.Rules()
 	if err != nil {

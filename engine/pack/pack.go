@@ -31,7 +31,10 @@ const (
 	fileLimit = 4000
 )
 
-const magic = "fettle-pack 1\n"
+const (
+	magic    = "fettle-pack 1\n"
+	ruleFile = "rule.yaml"
+)
 
 // Manifest is what a pack says of itself.
 type Manifest struct {
@@ -96,14 +99,33 @@ func Open(b []byte, keys []Key) (*Pack, error) {
 	return p, p.valid()
 }
 
+// NameOf is the name that a pack gives itself, before anything of it is verified; empty where it cannot be read.
+func NameOf(b []byte) string {
+	_, text, _ := bytes.Cut(b, []byte(endSignature+"\n"))
+	var m Manifest
+	if json.Unmarshal(text, &m) != nil {
+		return ""
+	}
+	return m.Name
+}
+
 func (m *Manifest) valid() error {
+	if err := ValidName(m.Name); err != nil {
+		return err
+	}
 	switch _, err := time.Parse(time.DateOnly, m.Expires); {
-	case len(m.Name) > 60 || !nameForm().MatchString(m.Name):
-		return fmt.Errorf("name %q: expected lower-case words joined by dashes", m.Name)
 	case m.Version < 1 || m.Version > 1<<30:
 		return fmt.Errorf("version %d: expected a number from 1 on", m.Version)
 	case err != nil:
 		return fmt.Errorf("expires %q: expected a day such as 2027-06-30", m.Expires)
+	}
+	return nil
+}
+
+// ValidName is an error where no pack can have the name.
+func ValidName(name string) error {
+	if len(name) > 60 || !nameForm().MatchString(name) {
+		return fmt.Errorf("name %q: expected at most 60 lower-case letters and digits, in words joined by dashes, as in acme-mail", name)
 	}
 	return nil
 }
@@ -137,11 +159,21 @@ func (p *Pack) Title() string {
 	return fmt.Sprintf("pack %s %d, signed by %s", p.Name, p.Version, p.Signer)
 }
 
+// IDs are the pack's traps.
+func (p *Pack) IDs() (out []string) {
+	for _, f := range p.Files {
+		if id, ok := strings.CutSuffix(f.Path, "/"+ruleFile); ok {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
 // Rules reads the pack's rules. They may do what an admin's own may, and no more.
 func (p *Pack) Rules() ([]*rule.Rule, error) {
 	var out []*rule.Rule
 	for _, f := range p.Files {
-		if path.Base(f.Path) != "rule.yaml" {
+		if path.Base(f.Path) != ruleFile {
 			continue
 		}
 		r, ms := rule.Parse(f.Path, []byte(f.Text), false)

@@ -95,6 +95,12 @@ func store(t testing.TB, keys ...Key) Store {
 	return s
 }
 
+// rebuilt is the pack with other words under the same name and version.
+func rebuilt(t testing.TB, s ssh.Signer, b []byte) []byte {
+	_, text, _ := strings.Cut(string(b), endSignature+"\n")
+	return sealed(t, s, strings.Replace(text, "What is wrong", "What is amiss", 1))
+}
+
 func wants(t *testing.T, err error, part string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {
@@ -124,15 +130,19 @@ func TestLife(t *testing.T) {
 	wants(t, err, "no earlier version")
 	install(two)
 	_, err = s.Install(one)
-	wants(t, err, "not newer than version 2")
+	wants(t, err, "kept here for a rollback")
 	p, err := s.Rollback("demo")
 	must(t, err)
 	if p.Version != 1 || version() != 1 {
 		t.Errorf("rolled back to %d, in use %d", p.Version, version())
 	}
-	for _, b := range [][]byte{one, two} { // an automatic install does not undo it
-		_, err = s.Install(b)
-		wants(t, err, "not newer than version 2")
+	install(one) // again changes nothing
+	_, err = s.Install(two)
+	wants(t, err, "fettle pack rollback demo puts it into use") // an automatic install does not undo it
+	_, err = s.Install(rebuilt(t, key, two))
+	wants(t, err, "not newer than version 2, which was installed here; hosts take only newer ones")
+	if version() != 1 {
+		t.Error(version())
 	}
 	install(three)
 	if version() != 3 {
@@ -152,6 +162,64 @@ func TestLife(t *testing.T) {
 			t.Errorf("%q removed", evil)
 		}
 	}
+}
+
+// TestAdmit: what a host has already is not refused; what install refuses is.
+func TestAdmit(t *testing.T) {
+	key, pub := signer(t, 'a')
+	s := store(t, pub)
+	one, two := build(t, key, 1), build(t, key, 2)
+	admit := func(b []byte) (Have, error) {
+		p, err := s.Verify(b)
+		must(t, err)
+		return s.Admit(p, b)
+	}
+	for _, b := range [][]byte{one, two} {
+		if have, err := admit(b); have != Not || err != nil {
+			t.Error(have, err)
+		}
+		_, err := s.Install(b)
+		must(t, err)
+	}
+	for want, b := range map[Have][]byte{InUse: two, Kept: one} {
+		if have, err := admit(b); have != want || err != nil {
+			t.Error(have, err)
+		}
+	}
+	_, err := admit(rebuilt(t, key, one))
+	wants(t, err, "demo 1, signed by signer-a is not newer than version 2")
+	must(t, os.Remove(s.file("demo", "highest"))) // the power was cut before it was written
+	_, err = s.Install(two)
+	must(t, err)
+	if n, err := s.highest("demo"); n != 2 || err != nil {
+		t.Error(n, err)
+	}
+}
+
+// TestClash: two packs never have one trap, whoever signed them.
+func TestClash(t *testing.T) {
+	key, pub := signer(t, 'a')
+	other, also := signer(t, 'b')
+	s := store(t, pub, also)
+	demo := build(t, key, 1)
+	_, text, _ := strings.Cut(string(demo), endSignature+"\n")
+	clash := sealed(t, other, strings.Replace(text, `"demo"`, `"acme"`, 1))
+	const why = "demo-trap is a trap of the pack demo, which is installed here: give it another id in the pack acme, or remove demo"
+	_, err := s.Install(demo)
+	must(t, err)
+	_, err = s.Install(clash)
+	wants(t, err, why)
+	_, err = s.Install(build(t, key, 2)) // the pack itself has it
+	must(t, err)
+	must(t, s.write("acme", "pack", clash)) // installed by a fettle that did not look
+	_, refused := s.Rules(map[string]bool{}, func(string) bool { return false }, nil)
+	if len(refused) != 1 || !strings.Contains(refused[0].Error(), "demo-trap is a trap of the pack acme already") {
+		t.Error(refused)
+	}
+	must(t, os.Remove(s.file("acme", "pack")))
+	must(t, s.Remove("demo"))
+	_, err = s.Install(clash)
+	must(t, err)
 }
 
 // TestAttackers: what somebody makes of good packs, or with a key that is not pinned.
@@ -278,7 +346,7 @@ func TestBuildFails(t *testing.T) {
 		t.Errorf("beside what is no part of it: %+v, %v", p, err)
 	}
 	_, _, err = Build(t.Context(), folder(t, 1, "2020-01-01"), nil)
-	wants(t, err, "the day is over")
+	wants(t, err, "no host installs a pack on 2020-01-01 or later, and today is ")
 }
 
 // TestRemediesOff: a pack's remedies are off until root turns them on, its plans name the

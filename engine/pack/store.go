@@ -96,27 +96,20 @@ func (s Store) Verify(b []byte) (*Pack, error) {
 	return p, err
 }
 
-// Install puts a pack into use. One that is not newer than all that ever were
-// installed is refused: it was rolled back, or somebody offers an old one.
+// Install puts a pack into use. Installing the very file that is in use changes nothing, so
+// that configuration management can repeat it.
 func (s Store) Install(b []byte) (*Pack, error) {
 	p, err := s.Verify(b)
 	if err != nil {
 		return nil, err
 	}
-	high, err := s.highest(p.Name)
-	if err != nil {
+	switch have, err := s.Admit(p, b); {
+	case err != nil:
 		return nil, err
-	}
-	now, err := s.Installed(p.Name)
-	if err == nil { // a power cut may have come before its version was noted
-		high = max(high, now.Version)
-	}
-	if p.Version <= high {
-		advice := "rollback goes back"
-		if now == nil {
-			advice = "to install it again, remove " + s.file(p.Name, "highest") + " first"
-		}
-		return nil, fmt.Errorf("%s is not newer than version %d, which was installed here; %s", p.Title(), high, advice)
+	case have == InUse: // a power cut may have come before its version was noted
+		return p, s.note(p)
+	case have == Kept:
+		return nil, fmt.Errorf("%s is kept here for a rollback: fettle pack rollback %s puts it into use", p.Title(), p.Name)
 	}
 	if err := files.Make(s.Dir, 0o700); err != nil {
 		return nil, err
@@ -134,7 +127,15 @@ func (s Store) Install(b []byte) (*Pack, error) {
 	if err := s.write(p.Name, "pack", b); err != nil {
 		return nil, err
 	}
-	return p, s.write(p.Name, "highest", []byte(strconv.Itoa(p.Version)+"\n"))
+	return p, s.note(p)
+}
+
+// note keeps the version as the highest that ever was installed, if it is.
+func (s Store) note(p *Pack) error {
+	if high, err := s.highest(p.Name); err != nil || high >= p.Version {
+		return err
+	}
+	return s.write(p.Name, "highest", []byte(strconv.Itoa(p.Version)+"\n"))
 }
 
 // write replaces one file of the store. A link in its place is replaced, not followed.
@@ -212,65 +213,4 @@ func (s Store) Installed(name string) (*Pack, error) {
 		return nil, fmt.Errorf("no pack %s is installed", name)
 	}
 	return p, err
-}
-
-// Rules are those of all packs in use, without the traps that are there already. What
-// the cache has of a pack is not read again, as long as neither it nor the keys changed.
-func (s Store) Rules(taken map[string]bool, remedies func(pack string) bool, c *rule.Cache) ([]*rule.Frozen, []rule.Refused) {
-	names, err := s.Names()
-	if err != nil {
-		return nil, []rule.Refused{{Path: s.Dir, Err: err}}
-	}
-	var out []*rule.Frozen
-	var refused []rule.Refused
-	for _, name := range names {
-		file := s.file(name, "pack")
-		rules, err := s.rules(name, c)
-		if err != nil {
-			refused = append(refused, rule.Refused{Path: file, Err: err})
-		}
-		for _, r := range rules {
-			if taken[r.ID] {
-				refused = append(refused, rule.Refused{Path: file, Err: fmt.Errorf("%s: %s is there already", file, r.ID)})
-				continue
-			}
-			taken[r.ID] = true
-			if r.Remedy && !remedies(name) {
-				off := *r // the cache keeps what the pack says
-				off.Remedy, off.Off = false, name
-				r = &off
-			}
-			out = append(out, r)
-		}
-	}
-	return out, refused
-}
-
-// rules are those of one pack; an error beside them says that it is old.
-func (s Store) rules(name string, c *rule.Cache) ([]*rule.Frozen, error) {
-	file := s.file(name, "pack")
-	stamp := ""
-	if f, k := rule.Stamp(file), rule.Stamp(s.Keys); f != "" && k != "" {
-		stamp = f + " " + k
-	}
-	rules, expires, ok := c.Find(file, stamp)
-	if !ok {
-		p, err := s.Installed(name)
-		if err != nil {
-			return nil, err
-		}
-		read, err := p.Rules()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		for _, r := range read {
-			rules = append(rules, r.Freeze())
-		}
-		expires = p.Expires
-		c.Add(file, stamp, expires, rules)
-	}
-	if m := (Manifest{Expires: expires}); m.Expired(s.Now()) {
-		return rules, fmt.Errorf("the pack %s expired on %s: is a newer one kept from this host?", name, expires)
-	}
-	return rules, nil
 }

@@ -82,6 +82,17 @@ type Part struct {
 	Expr *Expr  `json:"e,omitempty"`
 }
 
+// String is the text as it can be shown without a host: with … in the place of a value.
+func (t *Text) String() string {
+	var b strings.Builder
+	for _, p := range t.Parts {
+		if b.WriteString(p.Text); p.Expr != nil {
+			b.WriteString("…")
+		}
+	}
+	return b.String()
+}
+
 // textLimit bounds what one text may come to, in bytes.
 const textLimit = 64 << 10
 

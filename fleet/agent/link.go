@@ -28,17 +28,8 @@ const (
 
 // connect connects to the hub, and goes on trying for ever.
 func (a *Agent) connect() (*nats.Conn, error) {
-	creds := filepath.Join(a.Dir, credsFile)
-	key, err := publicKey(creds)
-	if err != nil {
-		return nil, err
-	}
-	a.subject = message.From(a.member.Agent, key)
-	opts := []nats.Option{
-		nats.UserCredentials(
-			creds,
-		), nats.Name("fettle-agent"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1),
-		nats.CustomReconnectDelay(backoff), nats.Timeout(30 * time.Second), nats.PingInterval(5 * time.Minute), nats.IgnoreAuthErrorAbort(),
+	nc, subject, err := a.member.dial(a.Dir, nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1),
+		nats.CustomReconnectDelay(backoff), nats.Timeout(30*time.Second), nats.PingInterval(5*time.Minute), nats.IgnoreAuthErrorAbort(),
 		nats.ConnectHandler(func(*nats.Conn) { a.wake(a.connected) }), nats.ReconnectHandler(func(*nats.Conn) { a.wake(a.connected) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
@@ -47,27 +38,39 @@ func (a *Agent) connect() (*nats.Conn, error) {
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { a.hub.Say("error", "the hub: "+refusal(err)) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { a.hub.Say("error", "the hub: "+refusal(err)) }),
-	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
-	if a.member.CA != "" {
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM([]byte(a.member.CA)) {
-			return nil, errors.New("the hub's authority is damaged: join again")
-		}
-	}
-	if a.member.CA != "" || strings.HasPrefix(a.member.URLs[0], "tls://") {
-		opts = append(opts, nats.Secure(conf))
-	}
-	nc, err := nats.Connect(strings.Join(a.member.URLs, ","), opts...)
+	)
 	if err != nil {
 		return nil, fmt.Errorf("the hub: %w", err)
 	}
+	a.subject = subject
 	for _, s := range []string{message.ToAll, message.To(a.member.Agent, "*")} {
 		if _, err := nc.Subscribe(s, a.hear); err != nil {
 			return nil, err
 		}
 	}
 	return nc, nil
+}
+
+// dial connects as this member, and says below which subject it publishes.
+func (m *Member) dial(dir string, opts ...nats.Option) (*nats.Conn, string, error) {
+	creds := filepath.Join(dir, credsFile)
+	key, err := publicKey(creds)
+	if err != nil {
+		return nil, "", err
+	}
+	opts = append(opts, nats.UserCredentials(creds), nats.Name("fettle-agent"))
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+	if m.CA != "" {
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM([]byte(m.CA)) {
+			return nil, "", errors.New("the hub's authority is damaged: join again")
+		}
+	}
+	if m.CA != "" || strings.HasPrefix(m.URLs[0], "tls://") {
+		opts = append(opts, nats.Secure(conf))
+	}
+	nc, err := nats.Connect(strings.Join(m.URLs, ","), opts...)
+	return nc, message.From(m.Agent, key), err
 }
 
 // refusal is an error of the connection in words. A hub that takes a host's key no longer has
@@ -118,6 +121,9 @@ func (a *Agent) hearPack(b []byte) {
 	p, err := message.UnpackPack(b)
 	if err != nil {
 		a.hub.Say("pack", "the hub hands on what is no pack: "+err.Error())
+		return
+	}
+	if p.Asked != "" { // somebody asked for it by hand: see Fetch
 		return
 	}
 	select {

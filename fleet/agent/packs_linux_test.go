@@ -45,6 +45,13 @@ func TestPacks(t *testing.T) {
 	if len(a.packs) > 0 {
 		t.Error("a pack with the name of a path")
 	}
+	asked := message.NewPack("acme", 4, []byte("a pack"))
+	asked.Asked = "somebody"
+	if b, err := asked.Pack(); err != nil {
+		t.Fatal(err)
+	} else if a.hear(&nats.Msg{Subject: message.To("a", "pack"), Data: b}); len(a.packs) > 0 {
+		t.Error("the agent takes what somebody asked for by hand")
+	}
 	hand("acme")
 	hand("acme") // it comes again
 	if len(a.packs) != 1 {

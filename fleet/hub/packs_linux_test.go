@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"fettle/fleet/agent"
 	"fettle/fleet/hub"
 	"fettle/fleet/hub/message"
 	"fettle/fleet/hub/store"
@@ -85,5 +86,53 @@ func TestPacks(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(w.dir, "*", "offered.pack")); len(left) > 0 {
 		t.Error("left behind:", left)
+	}
+}
+
+// TestPackByHand: root on a host asks for what the hub offers, with an agent beside that takes no packs, or before the
+// host's turn; the agent goes on as if nothing was asked.
+func TestPackByHand(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	known, db := w.open()
+	closed := w.join("closed", w.invited(known, db, hub.Inviting{}))
+	closed.run(300 * time.Millisecond)
+	open := w.join("open", w.invited(known, db, hub.Inviting{}))
+	open.fettle, open.packs = taking, filepath.Join(open.dir, "packs")
+	if err := os.Mkdir(open.packs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	open.run(300 * time.Millisecond)
+	fetch := func(h *host, name, want, refused string) {
+		t.Helper()
+		b, err := agent.Fetch(t.Context(), h.dir, name)
+		if refused == "" && (err != nil || string(b) != want) || refused != "" && (err == nil || !strings.Contains(err.Error(), refused)) {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+	fetch(closed, "acme", "", "the hub offers no pack acme; it offers: none")
+	b, err := message.NewPack("acme", 2, []byte("a good one")).Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Offer(t.Context(), store.Pack{Name: "acme", Version: 2, Canary: "nobody", StopAt: 20, File: b}); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []*host{closed, open} {
+		before := h.checks()
+		fetch(h, "acme", "a good one", "")
+		w.until("the agent goes on", func() bool { return h == open || h.checks() > before+2 })
+	}
+	fetch(closed, "zeta", "", "the hub offers no pack zeta; it offers: acme")
+	if _, err := os.Stat(filepath.Join(open.packs, "acme.highest")); err == nil || open.said("") && open.said("handed on") {
+		t.Error("the agent that runs installed what was only asked for")
+	}
+	w.complete(db, closed)
+	if err := db.StopPack(t.Context(), "acme", "of 3 hosts, 2 find more"); err != nil {
+		t.Fatal(err)
+	}
+	fetch(closed, "acme", "", "pack acme 2 was stopped on the hub: of 3 hosts, 2 find more")
+	if p, err := db.Packs(t.Context()); err != nil || p[0].Sent != 0 {
+		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -102,6 +102,9 @@ var operations = []op{
 	operation(http.MethodGet, "/api/v1/accepted/hosts", "acceptedOnHosts", "Findings that are accepted on the hosts themselves",
 		(*API).OwnAccepted),
 	operation(http.MethodGet, "/api/v1/accepted/rules", "rules", "Traps that operators accepted on many hosts", (*API).Rules),
+	operation(http.MethodGet, "/api/v1/packs", "packs", "Packs that are handed on, and how far they got", (*API).Packs),
+	operation(http.MethodGet, "/api/v1/packs/{id}/hosts", "packHosts", "What became of a pack on the hosts that it was handed to",
+		(*API).PackHosts),
 	operation(http.MethodGet, "/api/v1/audit", "audit", "Who did what, the newest first", (*API).Audit).forOperators(),
 	operation(
 		http.MethodGet,

@@ -42,6 +42,7 @@ func (a *answers) result(it *store.Item, r store.Result) {
 	}
 	one := a.of(it.Message)
 	one.Seq = max(one.Seq, r.Seq)
+	one.wants = it.Message.Kind == message.Want
 	one.packs = append(one.packs, r.Packs...)
 	if r.Accepts != nil {
 		one.Accepts = r.Accepts
@@ -60,7 +61,7 @@ func (a *answers) result(it *store.Item, r store.Result) {
 
 func (a *answers) send(nc *nats.Conn) {
 	for _, one := range a.order {
-		if b, err := one.Pack(); err == nil {
+		if b, err := one.Pack(); err == nil && !one.wants {
 			_ = nc.Publish(message.To(one.agent, "ack"), b) // what gets lost is asked for again
 		}
 		for _, b := range one.packs {

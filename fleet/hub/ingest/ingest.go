@@ -136,6 +136,7 @@ type answer struct {
 	agent string
 	message.Ack
 	packs [][]byte // that are handed on to it
+	wants bool     // it asked for one by hand, which is the answer
 }
 
 // batch takes messages into the database, and answers. Until the database has

@@ -19,6 +19,10 @@ type Pack struct {
 	Name    string `json:"name"`
 	Version int    `json:"version"`
 	File    []byte `json:"file"` // as it was signed
+	// Asked is the instance of the want that this answers: the agent that runs leaves it alone.
+	Asked string `json:"asked,omitempty"`
+	// Why there is no file: of an answer.
+	Why string `json:"why,omitempty"`
 }
 
 // HasPack is what a host's agent says of a pack: the highest version that was installed
@@ -33,7 +37,8 @@ const maxPacks = 200 // of one host
 
 // NewPack is a pack to hand on.
 func NewPack(name string, version int, file []byte) *Pack {
-	return &Pack{jsondoc.Envelope{Format: CarryFormat, Schema: Version, Fettle: build.Version()}, name, version, file}
+	e := jsondoc.Envelope{Format: CarryFormat, Schema: Version, Fettle: build.Version()}
+	return &Pack{Envelope: e, Name: name, Version: version, File: file}
 }
 
 // Pack makes the bytes that travel.
@@ -61,7 +66,7 @@ func UnpackPack(b []byte) (*Pack, error) {
 	if err := known(p.Format, CarryFormat, p.Schema); err != nil {
 		return nil, err
 	}
-	return p, (HasPack{Name: p.Name, Version: p.Version}).valid()
+	return p, (HasPack{Name: p.Name, Version: p.Version, Refused: p.Why}).valid()
 }
 
 // FitPacks takes the packs of a host that fit into a message.

@@ -30,6 +30,7 @@ const (
 	Whole  Kind = "report" // all that a run found
 	Change Kind = "change" // the traps that say something else than the message before
 	Beat   Kind = "beat"   // the agent is there, and no more
+	Want   Kind = "want"   // root asks for a pack by hand, beside the agent that runs
 )
 
 // BeatAfter is how long an agent is silent before it sends a beat: long enough that checks
@@ -69,6 +70,8 @@ type Message struct {
 	// change where they are others than before.
 	Fixes []Fix `json:"fixes,omitempty"`
 	Self  *Self `json:"self,omitempty"` // beat, and each report
+	// Want is the pack that a want asks for.
+	Want string `json:"want,omitempty"`
 }
 
 // Run is what a run of fettle check said, or the part of it that changed.

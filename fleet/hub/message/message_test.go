@@ -108,6 +108,8 @@ func TestHostile(t *testing.T) {
 		}, "packs"},
 		"a pack's version": {func(m *message.Message) { m.Self = &message.Self{Packs: []message.HasPack{{Name: "x"}}} }, "packs"},
 		"many packs":       {func(m *message.Message) { m.Self = &message.Self{Packs: make([]message.HasPack, 300)} }, "packs"},
+		"a want of a path": {func(m *message.Message) { m.Kind, m.Run, m.Want = message.Want, nil, "../x" }, "by its name"},
+		"a want's run":     {func(m *message.Message) { m.Kind, m.Want = message.Want, "acme" }, "has no run"},
 		"negative waiting": {func(m *message.Message) { m.Self = &message.Self{Waiting: -1} }, "bounds"},
 	} {
 		m := whole(trap.Result{Trap: "a", Outcomes: []trap.Outcome{finding()}})

@@ -77,6 +77,11 @@ func (m *Message) valid() error {
 			return errors.New("a beat has no run")
 		}
 		return nil
+	case Want:
+		if m.Run != nil || !IsTrap(m.Want) {
+			return errors.New("a want asks for a pack by its name, and has no run")
+		}
+		return nil
 	case Whole, Change:
 	default:
 		return fmt.Errorf("unknown kind %.40q", m.Kind)

@@ -52,6 +52,9 @@ func (n *Notifier) differs(ctx context.Context, c *Channel) (*difference, error)
 		}
 	}
 	for _, t := range untold {
+		if t.Trap == store.PackStopped {
+			t.Host = n.Hub
+		}
 		mine, expected, err := n.about(now, c, &t)
 		if err != nil {
 			return nil, err
@@ -128,6 +131,8 @@ func (n *Notifier) message(now time.Time, d *difference, counts report.Counts) *
 			c.Summary = "its agent reports again"
 		case store.HostCloned:
 			c.Summary = "one machine uses its key again"
+		case store.PackStopped:
+			c.Summary = "hosts get it again, or a newer version"
 		}
 		over = append(over, c)
 	}
@@ -209,6 +214,8 @@ func alert(t *store.Tidings, ended bool) notify.Alert {
 		a.Name = "FettleHostSilent"
 	case store.HostCloned:
 		a.Name = "FettleHostCloned"
+	case store.PackStopped:
+		a.Name = "FettlePackStopped"
 	}
 	return a
 }

@@ -209,6 +209,38 @@ func TestSilentHosts(t *testing.T) {
 	want(t, "it speaks again", f.after(time.Minute), "hub: 1 resolved on 1 host")
 }
 
+// TestStoppedPack: a pack that is stopped is one message to who is told of its canaries' group, and one when it goes on.
+func TestStoppedPack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		f := newFleet(t, db, mail+"- {mail: web@example.org, groups: [web]}\n- {mail: grave@example.org, severity: critical}\n"+
+			"- {mail: prod@example.org, labels: [env=prod]}\n- {mail: test@example.org, groups: [test], traps: [pack-stopped]}\n")
+		offer := func(version int) {
+			t.Helper()
+			if err := db.Offer(t.Context(), store.Pack{Name: "acme", Version: version, Canary: "test", File: []byte("x")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		offer(1)
+		want(t, "offered", f.after(0), "")
+		if err := db.StopPack(t.Context(), "acme", "of 3 hosts, 2 find more"); err != nil {
+			t.Fatal(err)
+		}
+		f.round()
+		f.now = f.now.Add(time.Minute)
+		f.round()
+		if len(f.got.messages) == 0 || f.got.messages[0].New[0].Trap != store.PackStopped || f.got.messages[0].New[0].Subject != "acme" ||
+			f.got.messages[0].New[0].Hosts[0] != "hub" ||
+			f.got.messages[0].New[0].Summary != "hosts get version 1 no more: of 3 hosts, 2 find more" {
+			t.Errorf("%+v", f.got.messages)
+		}
+		want(t, "stopped", f.taken(), "hub: 1 new (1 warning) on 1 host\nhub: 1 new (1 warning) on 1 host")
+		want(t, "still so", f.after(time.Hour), "")
+		offer(2)
+		want(t, "a newer version", f.after(time.Minute), "hub: 1 resolved on 1 host\nhub: 1 resolved on 1 host")
+		want(t, "and no more of it", f.after(time.Hour), "")
+	})
+}
+
 // TestRestart says which findings a host came back with.
 func TestRestart(t *testing.T) {
 	f := newFleet(t, storetest.SQLite(t), mail)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"fettle/engine/trap"
 	"fettle/fleet/hub/message"
 	"fettle/internal/units"
 )
@@ -65,40 +64,6 @@ func (db *DB) Offer(ctx context.Context, p Pack) error {
 			p.Wait.Milliseconds(), p.StopAt, p.File)
 		return err
 	})
-}
-
-// Packs lists what is handed on, and how far it got.
-func (db *DB) Packs(ctx context.Context) ([]Pack, error) {
-	rows, err := db.query(ctx, "SELECT name, version, signer, canary, stage, why, who, began, wait, stop_at FROM packs ORDER BY name")
-	list, err := read(rows, err, func(row scanner) (p Pack, err error) {
-		var began, wait int64
-		err = row.Scan(&p.Name, &p.Version, &p.Signer, &p.Canary, &p.Stage, &p.Why, &p.Who, &began, &wait, &p.StopAt)
-		p.Began, p.Wait = moment(began), time.Duration(wait)*time.Millisecond
-		return p, err
-	})
-	for i := range list {
-		if err == nil {
-			err = db.tell(ctx, &list[i])
-		}
-	}
-	return list, err
-}
-
-// tell counts the hosts of a pack. What was there before it was handed on does not count,
-// nor what is accepted.
-func (db *DB) tell(ctx context.Context, p *Pack) error {
-	err := db.row(ctx, "SELECT COUNT(*), COUNT(CASE WHEN taken > 0 THEN 1 END), COUNT(CASE WHEN refused <> '' THEN 1 END) "+
-		"FROM pack_hosts WHERE pack = ?", p.Name).Scan(&p.Sent, &p.Taken, &p.Refused)
-	const since = "SELECT COUNT(*) FROM pack_hosts p JOIN hosts h ON h.id = p.host WHERE p.pack = ? AND p.taken > 0 AND (%s EXISTS (" +
-		"SELECT 1 FROM findings f WHERE f.host = p.host AND f.accepted = 0 AND f.since >= p.sent AND %s AND " +
-		"(f.trap = ? OR f.trap IN (SELECT trap FROM pack_traps WHERE pack = ?))))"
-	if err == nil {
-		err = db.row(ctx, fmt.Sprintf(since, "", "f.rank > 0"), p.Name, trap.NotLoaded, p.Name).Scan(&p.Found)
-	}
-	if err == nil {
-		err = db.row(ctx, fmt.Sprintf(since, "h.failed <> '' OR", "f.rank = 0"), p.Name, trap.NotLoaded, p.Name).Scan(&p.Unknown)
-	}
-	return err
 }
 
 // handWait is after which time a pack that was handed on and not heard of is handed on again,

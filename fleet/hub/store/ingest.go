@@ -130,6 +130,8 @@ func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 		&h.id, &h.key, &h.group, &h.labels, &h.instance, &h.seq, &h.digest,
 		&h.lastCheck, &h.retired, &h.machine, &h.seen, &h.sent, &h.twin, &h.cost.day, &h.cost.work, &h.cost.rows, &h.cost.bytes)
 	switch {
+	case m.Kind == message.Want:
+		return b.want(ctx, &h, it, err)
 	case errors.Is(err, ErrNone) || err == nil && h.key != it.Key:
 		if adopted, err := b.adopt(ctx, &h, it); err != nil || !adopted {
 			return Result{Verdict: Stranger}, err

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -11,6 +12,11 @@ const (
 	HostSilent = "host-silent"
 	HostCloned = "host-cloned"
 )
+
+// PackStopped is sent as a finding of the hub itself, in the group of the pack's canaries, with the pack as its subject.
+const PackStopped = "pack-stopped"
+
+const packStopped = 2 // its severity
 
 // Tidings is a finding of a host, or a condition of it, as it is sent to a channel.
 type Tidings struct {
@@ -77,7 +83,27 @@ func (db *DB) Untold(ctx context.Context, channel string, least int, silent time
 		}
 		out = append(out, list...)
 	}
-	return out, nil
+	if least > packStopped {
+		return out, nil
+	}
+	list, err := db.untoldPacks(ctx, channel)
+	return append(out, list...), err
+}
+
+// untoldPacks are the packs that were stopped and that a channel has not been sent.
+func (db *DB) untoldPacks(ctx context.Context, channel string) ([]Tidings, error) {
+	rows, err := db.query(ctx, "SELECT p.name, p.version, p.canary, p.why, p.began FROM packs p "+
+		"LEFT JOIN told t ON t.channel = ? AND t.host = 0 AND t.trap = ? AND t.subject = p.name "+
+		"WHERE p.stage = ? AND t.host IS NULL ORDER BY p.name", channel, PackStopped, Stopped)
+	return read(rows, err, func(row scanner) (t Tidings, err error) {
+		var name, why string
+		var version int
+		var began int64
+		err = row.Scan(&name, &version, &t.Group, &why, &began)
+		t.Trap, t.Subject, t.Rank, t.Since = PackStopped, name, packStopped, moment(began)
+		t.Summary = fmt.Sprintf("hosts get version %d no more: %s", version, why)
+		return t, err
+	})
 }
 
 func scanTidings(row scanner) (t Tidings, err error) {
@@ -90,20 +116,23 @@ func scanTidings(row scanner) (t Tidings, err error) {
 // Told lists what a channel was sent and whose end was not sent yet.
 func (db *DB) Told(ctx context.Context, channel string, silent time.Time) ([]Told, error) {
 	rows, err := db.query(ctx, `SELECT t.host, COALESCE(h.agent, ''), t.name, t.grp, t.trap, t.subject, t.rank, t.summary, t.since,
-			COALESCE(f.rank, 0), CASE WHEN h.id IS NULL OR h.retired > 0 OR f.accepted > 0 THEN 1 ELSE 0 END,
+			COALESCE(f.rank, 0),
+			CASE WHEN t.trap = '`+PackStopped+`' THEN 0 WHEN h.id IS NULL OR h.retired > 0 OR f.accepted > 0 THEN 1 ELSE 0 END,
 			COALESCE(h.twin, 0), COALESCE(h.last_seen, 0),
 			CASE WHEN EXISTS (SELECT 1 FROM findings u WHERE u.host = t.host AND u.trap = t.trap AND u.rank = 0
-				AND (u.subject = '' OR u.subject = t.subject)) THEN 1 ELSE 0 END, COALESCE(h.labels, '')
-		FROM told t LEFT JOIN hosts h ON h.id = t.host
+				AND (u.subject = '' OR u.subject = t.subject)) THEN 1 ELSE 0 END, COALESCE(h.labels, ''), COALESCE(p.stage, '')
+		FROM told t LEFT JOIN hosts h ON h.id = t.host LEFT JOIN packs p ON t.trap = '`+PackStopped+`' AND p.name = t.subject
 		LEFT JOIN findings f ON f.host = t.host AND f.trap = t.trap AND f.subject = t.subject
 		WHERE t.channel = ? ORDER BY t.rank DESC, t.trap, t.name, t.host, t.subject`, channel)
 	return read(rows, err, func(row scanner) (t Told, err error) {
 		var since, hidden, twin, seen, blind int64
+		var stage string
 		err = row.Scan(&t.HostID, &t.Agent, &t.Host, &t.Group, &t.Trap, &t.Subject, &t.Rank, &t.Summary, &since, &t.Now,
-			&hidden, &twin, &seen, &blind, &t.labels)
+			&hidden, &twin, &seen, &blind, &t.labels, &stage)
 		t.Since, t.Hidden, t.Blind = moment(since), hidden != 0, blind != 0
 		switch {
-		case t.Trap == HostCloned && twin > 0, t.Trap == HostSilent && (silent.IsZero() || seen < millis(silent)):
+		case t.Trap == PackStopped && stage == Stopped, t.Trap == HostCloned && twin > 0,
+			t.Trap == HostSilent && (silent.IsZero() || seen < millis(silent)):
 			t.Now = t.Rank
 		}
 		return t, err

@@ -84,6 +84,7 @@ func (d *document) holds(t *testing.T, path, method, status, body string) {
 // the document that the hub serves.
 func TestOpenAPI(t *testing.T) {
 	w := ofHosts(t, 40)
+	w.withPacks()
 	w.login("ann")
 	d := w.openAPI()
 	h := w.aHost()
@@ -124,6 +125,7 @@ func TestOpenAPI(t *testing.T) {
 		"labels": {{}}, "setHosts": {{"hosts": {h.Agent}, "group": {"x"}, "label": {"env=prod"}}},
 		"fix": {{"id": {"bridge-mtu"}}}, "inventory": {{"id": {"bridge-mtu"}}}, "playbook": {{"id": {"bridge-mtu"}}},
 		"fixes": {{}}, "acceptRule": {{"trap": {"bridge-mtu"}, "severity": {"notice"}, "reason": {"r"}}}, "rules": {{}},
+		"packs": {{}}, "packHosts": {{"id": {"acme-mail"}}, {"id": {"acme-mail"}, "limit": {"1"}}},
 		"removeRule": {{"id": {"1"}}}, "acceptedOnHosts": {{}},
 	}
 	order := []string{"acceptRule", "rules", "accept", "accepted", "attach", "host", "capture", "detach", "unaccept"} // the others in any
@@ -208,6 +210,7 @@ func (w *world) ask(method, path string, q url.Values) (int, string, http.Header
 
 func TestCSV(t *testing.T) {
 	w := ofHosts(t, 30)
+	w.withPacks()
 	w.login("bob")
 	h := w.aHost()
 	sums, err := w.db.TrapSums(t.Context(), store.Everything)
@@ -229,6 +232,9 @@ func TestCSV(t *testing.T) {
 		}
 		rows++
 		path := strings.Replace(o.Path, "{id}", h.Agent, 1)
+		if strings.Contains(path, "/packs/") {
+			path = strings.Replace(o.Path, "{id}", "acme-mail", 1)
+		}
 		if strings.Contains(path, "/traps/") {
 			path = strings.Replace(o.Path, "{id}", known, 1)
 		}

@@ -66,6 +66,9 @@ func (s *site) fleet(r *http.Request) (*page, error) {
 		"Unknown": answer(&a, s.api.Coverage, api.CoverageQuery{Limit: 6, Group: q.Group, Label: q.Label}),
 		"Days":    answer(&a, s.api.Curves, api.CurvesQuery{Days: 14, Group: q.Group, Label: q.Label}).Days,
 	}}
+	if login.Who(r.Context()).Sees.All() {
+		p.Data.(map[string]any)["Stopped"] = s.stopped(&a)
+	}
 	return p, a.err
 }
 

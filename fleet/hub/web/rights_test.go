@@ -171,7 +171,7 @@ func (s *shared) browse(name string) {
 var (
 	secret  = regexp.MustCompile(`(?i)secret|h8\b|h9\b`)
 	ownings = regexp.MustCompile(`"(joined|pulse|csrf)":("[^"]*"|\d+)|name="form"\s+value="[^"]+"|"first":"[^"]*",|First found on [0-9-]+\.|title="[^"]*"|datetime="[^"]*">[^<]*|` +
-		`\d+ (minutes?|hours?|days?) ago|just now|\w+, (operator|reader)[^<]*|<p><a href="/audit">Audit log</a></p>`)
+		`\d+ (minutes?|hours?|days?) ago|just now|\w+, (operator|reader)[^<]*|<p><a href="/(audit|packs)">(Audit log|Packs)</a></p>`)
 )
 
 // pathsOf are what is asked of each route, by its pattern; "-" with the reason is for those that
@@ -196,6 +196,8 @@ var pathsOf = map[string][]string{
 	"GET /feed/changes.atom": {"/feed/changes.atom", "/feed/changes.atom?kind=all&since=30d"},
 	"GET /audit":             {"-", "refused: acts name hosts of all groups"},
 	"GET /attempts":          {"-", "refused"},
+	"GET /packs":             {"-", "refused: packs go over all groups"},
+	"GET /pack/{id}":         {"-", "refused"},
 	"GET /metrics":           {"-", "below: it has fewer lines"},
 	"GET /live":              {"-", "below: a stream"},
 	"GET /healthz":           {"-", "the hub's own"},
@@ -230,6 +232,8 @@ var pathsOf = map[string][]string{
 	"GET /api/v1/captures/{id}":        {"/api/v1/captures/1"},
 	"GET /api/v1/audit":                {"-", "refused"},
 	"GET /api/v1/attempts":             {"-", "refused"},
+	"GET /api/v1/packs":                {"-", "refused"},
+	"GET /api/v1/packs/{id}/hosts":     {"-", "refused"},
 	"POST /api/v1/why":                 {"-", "below: it is read by POST"},
 }
 
@@ -322,7 +326,8 @@ func TestNothingOfOthers(t *testing.T) {
 			t.Errorf("%s: %d %s", p, code, said)
 		}
 	}
-	for _, p := range []string{"/audit", "/attempts", "/api/v1/audit", "/api/v1/attempts"} {
+	for _, p := range []string{"/audit", "/attempts", "/api/v1/audit", "/api/v1/attempts", "/packs", "/pack/acme", "/api/v1/packs",
+		"/api/v1/packs/acme/hosts"} {
 		if code, body, _ := all.get(p); code != http.StatusForbidden || secret.MatchString(body) {
 			t.Errorf("%s: %d %s", p, code, body)
 		}

@@ -86,6 +86,7 @@ func (s *site) handlers() map[string]http.Handler {
 		"GET /{$}": s.fleet, "GET /changes": s.changes, "GET /traps": s.traps, "GET /foreign": s.foreign, "GET /trap/{id}": s.trap,
 		"GET /hosts": s.hosts, "GET /host/{id}": s.host, "GET /coverage": s.coverage, "GET /restarts": s.restarts, "GET /compare": s.compare,
 		"GET /search": s.search, "GET /paste": s.paste, "POST /paste": s.paste, "GET /accepted": s.accepted, "GET /api/{$}": s.apiPage,
+		"GET /packs": s.packs, "GET /pack/{id}": s.pack,
 		"/": func(*http.Request) (*page, error) { return nil, store.ErrNone },
 	} {
 		out[path] = s.show(page)

@@ -196,6 +196,9 @@ func (w *world) aFinding(h *store.Host) store.Finding {
 
 // pages are all pages of a world.
 func (w *world) pages() []string {
+	if l, err := w.db.Packs(w.t.Context()); err != nil || len(l) == 0 {
+		w.withPacks()
+	}
 	h := w.aHost()
 	others, err := w.db.Hosts(w.t.Context(), store.HostQuery{Scope: store.Everything, Limit: 1, Offset: 1})
 	if err != nil || len(others) != 1 {
@@ -209,7 +212,7 @@ func (w *world) pages() []string {
 		).Trap, "/trap/" + w.aFinding(h).Trap + "?severity=unknown", "/hosts", "/hosts?silent=true&order=seen", "/hosts?q=web&offset=2",
 		"/host/" + h.Agent, "/coverage", "/restarts",
 		"/compare", "/compare?a=" + h.Agent + "&b=" + others[0].Name, "/search", "/search?q=web", "/search?q=mtu", "/paste", "/accepted",
-		"/audit", "/attempts", "/api/",
+		"/audit", "/attempts", "/api/", "/packs", "/pack/acme-mail",
 	}
 }
 
