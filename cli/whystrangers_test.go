@@ -94,7 +94,7 @@ var newer = []string{
 	"listener-of-session", "local-modules-left-behind", "mariadb-not-clean", "multipath-boot-changed", "pam-environment-not-read",
 	"postfix-instances-not-started", "postgresql-cluster-stays", "puppet-legacy-facts", "python-venv-left-behind",
 	"rsyslog-sandboxed", "samba-ad-dc-split", "samba-vfs-module-split", "ssh-closed-during-upgrade", "sshd-dsa-host-key",
-	"units-wait-for-each-other", "upgrade-space-short", "usr-not-merged", "boot-not-mounted",
+	"units-wait-for-each-other", "upgrade-space-short", "usr-not-merged", "boot-not-mounted", "limits-by-hand",
 }
 
 // TestStrangers holds what why says of strangers' texts to the figures reached.

@@ -20,6 +20,7 @@ import (
 	"fettle/traps/kernelcomplaints"
 	"fettle/traps/ksmscanrate"
 	"fettle/traps/ldaptlsverify"
+	"fettle/traps/limitsbyhand"
 	"fettle/traps/listenaddressbyhand"
 	"fettle/traps/listenerofsession"
 	"fettle/traps/logflood"
@@ -91,6 +92,7 @@ func All() []*trap.Trap {
 		&sysctlbyhand.Trap,
 		&mountbyhand.Trap,
 		&hostnamebyhand.Trap,
+		&limitsbyhand.Trap,
 		&firewallbyhand.Trap,
 		&pammodulegone.Trap,
 	}, rules.All()...))

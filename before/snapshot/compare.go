@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fettle/engine/trap"
+	"fettle/host/fact/startup"
 	"fettle/host/format/nftables"
 	"fettle/internal/sorted"
 	"fettle/internal/units"
@@ -95,6 +96,7 @@ func (c *comparer) units() {
 		was, now := c.was.Units[name], c.now.Units[name]
 		if was.Active != "active" && was.Active != "reloading" || now.Active == "active" || now.Active == "reloading" || c.needless(name, was) {
 			c.dropIns(name, was, now)
+			c.limits(name, was, now)
 			continue
 		}
 		c.unit(name, was, now)
@@ -154,6 +156,18 @@ func (c *comparer) dropIns(name string, was, now Unit) {
 		if now.Active == "active" && !slices.Contains(now.Runtime, d) {
 			c.lost(Units, trap.Warning, name, "runs without "+d+", which was set until the next start only",
 				"systemctl edit "+name+", or systemctl set-property without --runtime")
+			return
+		}
+	}
+}
+
+// limits reports hard limits that are lower than they were. Those of processes differ by the
+// memory that the kernel found.
+func (c *comparer) limits(name string, was, now Unit) {
+	for _, l := range startup.LimitNames {
+		had, ok := was.Limits[l]
+		if has, still := now.Limits[l]; ok && still && has < had && l != "LimitNPROC" && now.Active == "active" {
+			c.lost(Units, trap.Warning, name, fmt.Sprintf("runs with %s=%s; it was %s", l, has, had), "systemctl edit "+name)
 			return
 		}
 	}

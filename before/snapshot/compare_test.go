@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fettle/host"
+	"fettle/host/fact/startup"
 )
 
 // healthy is a host that has of everything something.
@@ -14,7 +15,8 @@ func healthy() *State {
 	return &State{
 		Host: "web1", BootID: "a",
 		Units: map[string]Unit{
-			"nginx.service":  {Active: "active", Sub: "running", File: "enabled", Started: true},
+			"nginx.service": {Active: "active", Sub: "running", File: "enabled", Started: true,
+				Limits: startup.Limits{"LimitNOFILE": 65536, "LimitNPROC": 15432}},
 			"ssh.service":    {Active: "active", Sub: "running", File: "enabled", Started: true},
 			"hand.service":   {Active: "active", Sub: "running", File: "disabled"},
 			"run-u1.service": {Active: "active", Sub: "running", Transient: true},
@@ -102,6 +104,13 @@ func TestCompare(t *testing.T) {
 			s.Units["cron.service"] = u
 		}, []string{"warning cron.service: runs without /run/systemd/system.control/cron.service.d/50-MemoryMax.conf, " +
 			"which was set until the next start only"}},
+		"limits that are lower": {func(s *State) {
+			s.Units["nginx.service"].Limits["LimitNOFILE"] = 1024
+		}, []string{"warning nginx.service: runs with LimitNOFILE=1024; it was 65536"}},
+		"limits that are higher, by the memory of this start, or of nobody": {func(s *State) {
+			s.Units["nginx.service"].Limits["LimitNOFILE"] = 100000
+			s.Units["nginx.service"].Limits["LimitNPROC"] = 15000
+		}, nil},
 		"failed, and had not run": {func(s *State) { s.Units["new.service"] = Unit{Active: "failed", Sub: "failed"} }, []string{
 			"warning new.service: failed at this start; it had not failed before"}},
 		"a listener of a session": {func(s *State) { s.Listeners = slices.Delete(s.Listeners, 2, 3) }, []string{

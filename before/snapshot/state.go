@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fettle/host"
+	"fettle/host/fact/startup"
 )
 
 // State is what a host does at a moment: what a restart can take from it. It holds no
@@ -66,6 +67,8 @@ type Unit struct {
 	TriggeredBy []string `json:"triggered_by,omitempty"`
 	// Runtime are drop-ins in /run, which no restart survives.
 	Runtime []string `json:"runtime,omitempty"`
+	// Limits are the hard limits of a service's main process.
+	Limits startup.Limits `json:"limits,omitempty"`
 }
 
 // Listener is a socket that waits for others: TCP that listens, UDP that is bound.

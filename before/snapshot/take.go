@@ -80,8 +80,12 @@ func activeUnits(ctx context.Context, h *host.Host, s *State) error {
 		if !slices.Contains(kinds, u.Kind()) || u.ActiveState == "inactive" {
 			continue
 		}
+		var limits startup.Limits
+		if u.Kind() == "service" && u.MainPID > 0 {
+			limits, _ = startup.LimitsOf(ctx, h, u.MainPID) // it may end meanwhile
+		}
 		s.Units[u.ID] = Unit{Active: u.ActiveState, Sub: u.SubState, File: u.UnitFileState, Type: u.Type, Started: len(u.By) > 0,
-			Transient: u.Transient, TriggeredBy: u.TriggeredBy, Runtime: runtime(u.DropIns)}
+			Transient: u.Transient, TriggeredBy: u.TriggeredBy, Runtime: runtime(u.DropIns), Limits: limits}
 	}
 	return nil
 }

@@ -36,6 +36,8 @@ import (
 	ksmscanrateproof "fettle/traps/ksmscanrate/proof"
 	"fettle/traps/ldaptlsverify"
 	ldaptlsverifyproof "fettle/traps/ldaptlsverify/proof"
+	"fettle/traps/limitsbyhand"
+	limitsbyhandproof "fettle/traps/limitsbyhand/proof"
 	"fettle/traps/logflood"
 	logfloodproof "fettle/traps/logflood/proof"
 	"fettle/traps/mdadmbadblocks"
@@ -102,6 +104,7 @@ func All() []Proof {
 		{&kernelcomplaints.Trap, kernelcomplaintsproof.Scenarios, nil, nil},
 		{&unitrestartloop.Trap, unitrestartloopproof.Scenarios, nil, nil},
 		{&hostnamebyhand.Trap, hostnamebyhandproof.Scenarios, nil, nil},
+		{&limitsbyhand.Trap, limitsbyhandproof.Scenarios, nil, nil},
 		{&mountbyhand.Trap, mountbyhandproof.Scenarios, nil, nil},
 		{&sysctlbyhand.Trap, sysctlbyhandproof.Scenarios, nil, nil},
 		{&unitnotstartedatboot.Trap, unitnotstartedatbootproof.Scenarios, nil, unitnotstartedatbootproof.Sabotages},

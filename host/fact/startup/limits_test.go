@@ -1,0 +1,30 @@
+package startup
+
+import (
+	"testing"
+
+	"fettle/host/format/ini"
+)
+
+func TestLimit(t *testing.T) {
+	for text, want := range map[string]Limit{"0": 0, "65536": 65536, "infinity": Unlimited, "unlimited": Unlimited, "64M": 64 << 20,
+		"8K": 8192, "1G": 1 << 30, "2B": 2} {
+		if got, ok := limit(text); !ok || got != want {
+			t.Errorf("%s: %d, %t", text, got, ok)
+		}
+	}
+	for _, text := range []string{"", "x", "-1", "1.5", "64MB", "M", "17179869184G", "99999999999999999999"} {
+		if got, ok := limit(text); ok {
+			t.Errorf("%q is taken for %d", text, got)
+		}
+	}
+}
+
+// TestLimits: the hard limit is the second one; what nobody can read is above everything.
+func TestLimits(t *testing.T) {
+	const file = "[Service]\nLimitNOFILE=9\nLimitNOFILE=1024:4096\nLimitCORE=\nLimitNPROC=word7\n"
+	got := (&Text{Entries: ini.Parse(ini.Systemd, "x.service", []byte(file)).Entries}).Limits()
+	if len(got) != 2 || got["LimitNOFILE"] != 4096 || got["LimitNPROC"] != Unlimited {
+		t.Errorf("%v", got)
+	}
+}
