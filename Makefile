@@ -9,7 +9,7 @@
 #   make lab-smq-old  kernels with dm-cache's smq before and after 2017, and the lab on them
 #   make lab-zfs    builds OpenZFS, of the release and the newest, and the lab on it
 #   make mutate     puts known mistakes into copies of the source: do the tests notice?
-#   make refresh    confirms tables that age (ends of life, fixed versions) from what apt can fetch
+#   make refresh    confirms tables that age (ends of life, fixed versions) by apt and from endoflife.date
 #   make bench      the figures of BENCHMARKS.md
 #   make man        man pages and completions into out/
 #   make lint       vet, gofmt, staticcheck

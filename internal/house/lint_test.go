@@ -22,6 +22,7 @@ var may = map[string]string{
 	"traps/rules/generate/synthetic.go": "a part of it that writes rules to measure with",
 	"traps/rules/refresh/main.go":       "a program that confirms tables",
 	"traps/rules/refresh/ends.go":       "a part of it that reads distro-info-data",
+	"traps/rules/refresh/cycles.go":     "a part of it that reads a clone of endoflife.date",
 	"traps/rules/refresh/changelogs.go": "a part of it that reads packages' changelogs",
 	"traps/rules/refresh/apt.go":        "a part of it that runs apt",
 }

@@ -110,7 +110,7 @@ func (a *apt) packages(text string, now time.Time) string {
 				release := strings.TrimPrefix(c, "debian/")
 				have, point, err := a.index(release)
 				if err != nil {
-					missing("the Packages file of Debian "+release, err)
+					missing("the Packages file of Debian "+release+", so that the table of versions stays as it is", err)
 					return text // a table that was read on two days would have no date
 				}
 				versions[c] = have

@@ -2,9 +2,12 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/engine/rule"
 )
 
 var day = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -47,6 +50,62 @@ func TestEnds(t *testing.T) {
 	}
 	if err := read("debian", [][]string{{"version", "codename"}}, of); err == nil {
 		t.Error("another format of the source was read")
+	}
+}
+
+// TestCycles: a row that endoflife.date confirms becomes its own, with the day of its last change; one of a vendor's that says
+// something else stays, and so does what is newer; supported releases come in.
+func TestCycles(t *testing.T) {
+	const before = `  ends:
+    - {key: debian 12, value: "2028-06-30", source: distro-info-data, confirmed: 2026-01-01}
+    - {key: rhel 8, value: "2029-05-31", source: access.redhat.com, confirmed: 2026-01-01}
+    - {key: rhel 9, value: "2032-05-01", source: access.redhat.com, confirmed: 2026-01-01}
+    - {key: rhel 7, value: "2024-06-30", source: access.redhat.com, confirmed: 2027-02-25}
+    - {key: fedora 42, value: "2026-05-13", source: endoflife.date, confirmed: 2026-01-01}
+    - {key: sles 15, value: "2031-07-31", source: suse.com, confirmed: 2026-01-01}
+`
+	const after = `  ends:
+    - {key: debian 12, value: "2028-06-30", source: distro-info-data, confirmed: 2026-01-01}
+    - {key: rhel 8, value: "2029-05-31", source: endoflife.date, confirmed: 2027-02-20}
+    - {key: rhel 9, value: "2032-05-01", source: access.redhat.com, confirmed: 2026-01-01}
+    - {key: rhel 7, value: "2024-06-30", source: access.redhat.com, confirmed: 2027-02-25}
+    - {key: rhel 10, value: "2035-05-31", source: endoflife.date, confirmed: 2027-02-20}
+    - {key: fedora 42, value: "2026-05-27", source: endoflife.date, confirmed: 2027-02-20}
+    - {key: sles 15, value: "2031-07-31", source: suse.com, confirmed: 2026-01-01}
+`
+	c := &cycles{day: "2027-02-20", of: map[string]string{"debian 12": "2099-01-01"}}
+	for distribution, text := range map[string]string{
+		"rhel": "---\ntitle: RHEL\nreleases:\n  - releaseCycle: \"10\"\n    eol: 2035-05-31\n  - releaseCycle: \"9\"\n    eol: 2032-05-31\n" +
+			"  - releaseCycle: \"8\"\n    eol: 2029-05-31\n  - releaseCycle: \"7\"\n    eol: 2024-06-30\n  - releaseCycle: \"5\"\n" +
+			"    eol: 2017-03-31\n  - releaseCycle: \"11\"\n    eol: false\n---\n\ntext",
+		"fedora": "---\nreleases:\n- releaseCycle: \"42\"\n  eol: 2026-05-27\n---\n",
+	} {
+		if err := c.add(distribution, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.confirm(before, day); got != after {
+		t.Error(got)
+	}
+	for _, other := range []string{"", "title: x\n", "---\nversions: []\n---\n", "---\nreleases: [\n---\n"} {
+		if err := c.add("rhel", other); err == nil {
+			t.Errorf("another format was read: %q", other)
+		}
+	}
+	t.Setenv(cyclesEnv, t.TempDir()) // no clone
+	c = &cycles{dir: t.TempDir()}
+	if got := c.confirm(before, day); got != before || c.err == nil {
+		t.Errorf("%v\n%s", c.err, got)
+	}
+}
+
+// TestNotConfirmed: what was not confirmed today is counted, by the reason.
+func TestNotConfirmed(t *testing.T) {
+	rows := []rule.Row{{Source: "a", Confirmed: "2026-01-01"}, {Source: "b", Confirmed: "2027-02-28"}, {Source: "a", Confirmed: "2026-01-01"},
+		{Source: "c", Confirmed: "2027-03-01"}, {Source: "d", Confirmed: "2026-01-01"}}
+	got := notConfirmed(rows, day, func(source string) string { return map[bool]string{true: "no network"}[source == "d"] })
+	if want := []string{"3 rows of a, b: ", "1 row of d: no network"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 
