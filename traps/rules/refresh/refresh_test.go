@@ -97,7 +97,8 @@ ntp 1:4.2 - -
 	for _, of := range []string{"_universe", "-updates_main", "-updates_universe"} {
 		index("noble", of, "")
 	}
-	if got := a.packages(before, day); strings.Contains(got, "2.8.4") || strings.Contains(got, "3.2.1") || !strings.Contains(got, "apt 2.6.1 ") {
+	if got := a.packages(before, day); strings.Contains(got, "2.8.4") || strings.Contains(got, "3.2.1") ||
+		!strings.Contains(got, "apt 2.6.1 ") {
 		t.Errorf("half of Ubuntu was read:\n%s", got)
 	}
 	states["ubuntu/24.04"] = nil
