@@ -38,6 +38,8 @@ var (
 	bullseye = Release{"debian", "11", "bullseye"}
 	bookworm = Release{"debian", "12", "bookworm"}
 	trixie   = Release{"debian", "13", "trixie"}
+	jammy    = Release{"ubuntu", "22.04", "jammy"}
+	noble    = Release{"ubuntu", "24.04", "noble"}
 )
 
 // Way is an upgrade.
@@ -56,6 +58,10 @@ var ways = []Way{
 	{
 		bookworm, trixie,
 		"release notes of Debian 13, NEWS.Debian of its packages, and two hosts upgraded from 12.12 to 13.8, 2026-11-26",
+	},
+	{
+		jammy, noble,
+		"release notes of Ubuntu 24.04, NEWS.Debian of its packages, and two hosts upgraded from 22.04.5 to 24.04, 2026-11-28",
 	},
 }
 
