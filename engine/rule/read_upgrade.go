@@ -3,8 +3,10 @@ package rule
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"fettle/host"
 	"fettle/host/fact/conffile"
@@ -20,12 +22,27 @@ type upgradeFact struct {
 	From      string `cel:"from"`
 	To        string `cel:"to"`
 	Codename  string `cel:"codename"` // of To
+	Leaves    string `cel:"leaves"`   // the codename of From
 	Installed bool   `cel:"installed"`
 	Name      string `cel:"name"`
 	Version   string `cel:"version"`
 	Next      string `cel:"next"` // the version in To; empty: there is none
-	Gone      bool   `cel:"gone"` // installed, and not in To
+	Gone      bool   `cel:"gone"` // installed, of From, and not in To
+	// Series and NextSeries are the first two numbers of the versions: "3.11", "3.13".
+	Series     string `cel:"series"`
+	NextSeries string `cel:"next_series"`
 }
+
+// series are the first two numbers of a package's version, without its epoch.
+func series(version string) string {
+	_, after, epoch := strings.Cut(version, ":")
+	if !epoch {
+		after = version
+	}
+	return seriesForm().FindString(after)
+}
+
+var seriesForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(\.[0-9]+)?`) })
 
 // crosses tells whether the upgrade brings the package from below a version to it or beyond.
 func (u *upgradeFact) crosses(version string) (bool, error) {
@@ -48,8 +65,18 @@ func readUpgrade(r *reading, f *Fact) (*upgradeFact, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upgradeFact{Known: true, From: w.From.String(), To: w.To.String(), Codename: w.To.Codename}
-	p, err := readPackage(r, f)
+	u := &upgradeFact{Known: true, From: w.From.String(), To: w.To.String(), Codename: w.To.Codename, Leaves: w.From.Codename}
+	// What came with From counts before what came from elsewhere.
+	ofFrom := func(name string) bool { v, _ := w.From.Has(name); return v != "" }
+	var own, others []string
+	for _, name := range f.Args {
+		if ofFrom(name) {
+			own = append(own, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	p, err := readPackage(r, &Fact{Kind: f.Kind, Args: append(own, others...)})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +89,8 @@ func readUpgrade(r *reading, f *Fact) (*upgradeFact, error) {
 	if !known {
 		return nil, fmt.Errorf("fettle does not know which %s %s has", p.Name, w.To)
 	}
-	u.Next, u.Gone = next, next == ""
+	u.Next, u.Gone = next, next == "" && ofFrom(p.Name)
+	u.Series, u.NextSeries = series(p.Version), series(next)
 	return u, nil
 }
 

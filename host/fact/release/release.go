@@ -34,6 +34,14 @@ func (r Release) Is(said string) bool {
 
 var names = map[string]string{"debian": "Debian", "ubuntu": "Ubuntu"}
 
+var (
+	bullseye = Release{"debian", "11", "bullseye"}
+	bookworm = Release{"debian", "12", "bookworm"}
+	trixie   = Release{"debian", "13", "trixie"}
+	jammy    = Release{"ubuntu", "22.04", "jammy"}
+	noble    = Release{"ubuntu", "24.04", "noble"}
+)
+
 // Way is an upgrade.
 type Way struct {
 	From, To Release
@@ -44,8 +52,16 @@ type Way struct {
 // ways are those whose breakages the traps know.
 var ways = []Way{
 	{
-		Release{"debian", "12", "bookworm"}, Release{"debian", "13", "trixie"},
+		bullseye, bookworm,
+		"release notes of Debian 12, NEWS.Debian of its packages, and two hosts upgraded from 11.11 to 12.15, 2026-11-28",
+	},
+	{
+		bookworm, trixie,
 		"release notes of Debian 13, NEWS.Debian of its packages, and two hosts upgraded from 12.12 to 13.8, 2026-11-26",
+	},
+	{
+		jammy, noble,
+		"release notes of Ubuntu 24.04, NEWS.Debian of its packages, and two hosts upgraded from 22.04.5 to 24.04, 2026-11-28",
 	},
 }
 

@@ -44,7 +44,7 @@ func (c *changelogs) of(release, pkg string) (string, error) {
 	if text, ok := c.read[key]; ok {
 		return text, nil
 	}
-	dir, err := c.unpacked(pkg, release)
+	dir, err := c.unpacked(pkg, "debian/"+release)
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -128,11 +129,45 @@ func TestChangelogs(t *testing.T) {
 	}
 }
 
-// TestPackagesMissing: without the index of one release the table stays as it is.
-func TestPackagesMissing(t *testing.T) {
-	const text = "# debian: the Packages files of deb.debian.org, read 2026-11-27 (x)\npackage debian/12\napt 2.6.1\n"
-	a := &apt{dir: t.TempDir(), states: map[string]error{"12": errors.New("no network")}}
-	if got := a.packages(text, day); got != text {
+// TestPackages: each distribution's columns are put right together, with the highest version of
+// all pockets; without the index of one of its releases they stay as they are.
+func TestPackages(t *testing.T) {
+	const before = `# debian: the Packages files of deb.debian.org, read 2026-11-27 (x)
+# ubuntu: the Packages files of archive.ubuntu.com with updates, read 2026-11-27 (y)
+package debian/12 ubuntu/24.04 ubuntu/26.04
+apt 2.6.0 2.8.0 3.2.0
+ntp 1:4.2 - -
+`
+	states := map[string]error{"debian/12": nil, "ubuntu/24.04": errors.New("no network"), "ubuntu/26.04": nil}
+	a := &apt{dir: t.TempDir(), states: states}
+	index := func(suite, of, packages string) {
+		dir := a.dir + "/" + suite + "/lists/"
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(dir+"m_dists_"+suite+"_InRelease", []byte("Version: 1.5\n"), 0o644),
+			os.WriteFile(dir+"m_dists_"+suite+of+"_Packages", []byte(packages), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	index("bookworm", "_main", "Package: apt\nVersion: 2.6.1\n")
+	index("resolute", "_main", "Package: apt\nVersion: 3.2.1\n")
+	for _, of := range []string{"_universe", "-updates_main", "-updates_universe"} {
+		index("resolute", of, "Package: apt\nVersion: 3.2.0~9\n")
+	}
+	index("noble", "_main", "Package: apt\nVersion: 2.8.3\nPackage: apt\nVersion: 2.8.4\n")
+	for _, of := range []string{"_universe", "-updates_main", "-updates_universe"} {
+		index("noble", of, "")
+	}
+	if got := a.packages(before, day); strings.Contains(got, "2.8.4") || strings.Contains(got, "3.2.1") ||
+		!strings.Contains(got, "apt 2.6.1 ") {
+		t.Errorf("half of Ubuntu was read:\n%s", got)
+	}
+	states["ubuntu/24.04"] = nil
+	const after = `# debian: the Packages files of deb.debian.org, read 2027-03-01 (bookworm 1.5)
+# ubuntu: the Packages files of archive.ubuntu.com with updates, read 2027-03-01 (noble 1.5, resolute 1.5)
+package debian/12 ubuntu/24.04 ubuntu/26.04
+apt 2.6.1 2.8.4 3.2.1
+ntp - - -
+`
+	if got := a.packages(before, day); got != after {
 		t.Error(got)
 	}
 }
