@@ -109,10 +109,15 @@ func (c *comparer) units() {
 	}
 }
 
+// firstStart are services of systemd's that work at a system's very first start alone.
+var firstStart = []string{"systemd-machine-id-commit.service", "systemd-firstboot.service", "systemd-homed-firstboot.service"}
+
 // needless: it is started when somebody needs it, or belongs to a session, or had done its work.
 func (c *comparer) needless(name string, was Unit) bool {
 	switch kind := name[strings.LastIndexByte(name, '.')+1:]; {
 	case strings.HasPrefix(name, "user@"), strings.HasPrefix(name, "user-runtime-dir@"), strings.HasPrefix(name, "session-"):
+		return true
+	case slices.Contains(firstStart, name):
 		return true
 	case kind == "mount" || kind == "swap":
 		return true // compared as what they are

@@ -27,7 +27,8 @@ func healthy() *State {
 			"late.socket":    {Active: "active", Sub: "listening", File: "enabled", Started: true},
 			"cron.service": {Active: "active", Sub: "running", File: "enabled", Started: true,
 				Runtime: []string{"/run/systemd/system.control/cron.service.d/50-MemoryMax.conf"}},
-			"user@0.service": {Active: "active", Sub: "running", File: "static"},
+			"user@0.service":                    {Active: "active", Sub: "running", File: "static"},
+			"systemd-machine-id-commit.service": {Active: "active", Sub: "exited", File: "static", Type: "oneshot", Started: true},
 		},
 		Listeners: []Listener{
 			{Proto: "tcp", Address: "0.0.0.0", Port: 80, Program: "nginx", Unit: "nginx.service"},
@@ -79,7 +80,7 @@ func TestCompare(t *testing.T) {
 	}{
 		"nothing": {func(*State) {}, nil},
 		"what flaps": {func(s *State) {
-			for _, u := range []string{"busy.service", "dbus1.service", "late.service", "user@0.service"} {
+			for _, u := range []string{"busy.service", "dbus1.service", "late.service", "user@0.service", "systemd-machine-id-commit.service"} {
 				delete(s.Units, u)
 			}
 			s.Listeners = slices.DeleteFunc(s.Listeners, func(l Listener) bool { return l.Port == 41234 || l.Port == 631 })
