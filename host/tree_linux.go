@@ -58,6 +58,11 @@ func (t *tree) openat(name string, flags int) (int, error) {
 
 // link reads a symlink whose folders are resolved.
 func (t *tree) link(name string) (string, error) {
+	if t.fd == unix.AT_FDCWD {
+		var buf [unix.PathMax]byte
+		n, err := retry(func() (int, error) { return unix.Readlinkat(unix.AT_FDCWD, name, buf[:]) })
+		return string(buf[:max(n, 0)]), err
+	}
 	fd, err := t.openat(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 	if err != nil {
 		return "", err

@@ -408,6 +408,12 @@ func TestParseKeys(t *testing.T) {
 	for text, want := range map[string]string{
 		"ops " + line: "", "# c\n\nops namespaces=\"fettle-pack\" " + line + " comment": "",
 		"ops cert-authority " + line: "option", "ops namespaces=\"git\" " + line: "option", line: "expected NAME", "ops": "expected NAME",
+		"ops cert-authority,namespaces=\"fettle-pack\" " + line:                                "option",
+		"ops namespaces=\"fettle-pack,git\" " + line:                                           "option",
+		"ops namespaces=\"*\" " + line:                                                         "option",
+		"ops valid-before=\"20200101\" " + line:                                                "option",
+		"ops namespaces=\"fettle-pack\",valid-after=\"20990101\" " + line:                      "option",
+		"ops " + strings.Replace(line, "ssh-ed25519 ", "ssh-ed25519-cert-v01@openssh.com ", 1): "expected NAME",
 	} {
 		keys, err := ParseKeys("keys", []byte(text))
 		if want != "" {
@@ -418,17 +424,57 @@ func TestParseKeys(t *testing.T) {
 	}
 }
 
+// TestAnotherName: a pack counts under the name that was signed, wherever it comes from or lies.
+func TestAnotherName(t *testing.T) {
+	key, pub := signer(t, 'a')
+	s := store(t, pub)
+	one, two := build(t, key, 1), build(t, key, 2)
+	_, err := s.Install(two)
+	must(t, err)
+	must(t, s.write("acme", "pack", one)) // what is newer than any acme is an old demo
+	_, err = s.Installed("acme")
+	wants(t, err, "the pack demo under another name")
+	if rules, refused := s.Rules(map[string]bool{}, func(string) bool { return true }, nil); len(rules) != 1 || len(refused) != 1 {
+		t.Error(rules, refused)
+	}
+	if p, err := s.Installed("demo"); err != nil || p.Version != 2 {
+		t.Error(p, err)
+	}
+}
+
+// TestOneBadKey: a file of keys with a line that nobody can take at its word pins none, rather than the others.
+func TestOneBadKey(t *testing.T) {
+	key, pub := signer(t, 'a')
+	s := store(t, pub)
+	_, err := s.Install(build(t, key, 1))
+	must(t, err)
+	good, err := os.ReadFile(s.Keys)
+	must(t, err)
+	must(t, os.WriteFile(s.Keys, []byte(string(good)+"eve cert-authority "+strings.TrimPrefix(string(good), "signer-a ")), 0o644))
+	_, err = s.Install(build(t, key, 2))
+	wants(t, err, "keys:2: option cert-authority")
+	if rules, refused := s.Rules(map[string]bool{}, func(string) bool { return true }, nil); len(rules) > 0 || len(refused) != 1 {
+		t.Error("in use with keys that cannot be read", refused)
+	}
+	must(t, os.Chmod(s.Keys, 0o666))
+	must(t, os.WriteFile(s.Keys, good, 0o666))
+	_, err = s.Install(build(t, key, 2))
+	wants(t, err, "others may write to it")
+}
+
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 // FuzzOpen: whatever somebody offers, nothing is opened that no pinned key signed.
 func FuzzOpen(f *testing.F) {
 	key, pub := signer(f, 'a')
-	good := sealed(f, key, `{"name":"demo","version":1,"expires":"2999-01-01","language":1,"files":[]}`)
+	const text = `{"name":"demo","version":1,"expires":"2999-01-01","language":1,"files":[]}`
+	good := sealed(f, key, text)
 	f.Add(good)
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if p, err := Open(b, []Key{pub}); err == nil && string(b) != string(good) && p.Signer == "" {
-			t.Error("opened")
+		_, is, _ := strings.Cut(string(b), endSignature+"\n")
+		if p, err := Open(b, []Key{pub}); err == nil && (is != text || p.Signer != pub.Signer) {
+			t.Errorf("opened as %s's", p.Signer)
 		}
 	})
 }

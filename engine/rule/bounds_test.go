@@ -71,10 +71,16 @@ innocent
 TOKEN=hunter2-the-secret
 -- link/tmp/self --
 /proc/1
+-- link/tmp/through --
+none/../innocent
+-- link/tmp/none-of --
+/none/none/../../tmp/dir/.ssh/id_rsa
 `)
 	for _, facts := range []string{
 		"  f: {file: /tmp/innocent}", "  f: {file: /tmp/twice}", "  f: {file: /tmp/key}", "  f: {file: /tmp/codes}",
 		"  f: {file: /srv/all.pem}", "  f: {file: /tmp/self/environ}",
+		// The kernel would not go through a folder that is not there; what is judged does.
+		"  f: {file: /tmp/through}", "  f: {file: /tmp/none-of}",
 	} {
 		o := outcome(t, with(t, facts+"\n", "f.exists", "{{f.text}}"), h)
 		if o.Status != trap.Unknown || !strings.Contains(o.Reason, "secrets") {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"fettle/internal/files"
@@ -48,12 +49,12 @@ func OpenCache(name string) *Cache {
 		return c
 	}
 	c.binary = Stamp(exe)
-	b, err := readCache(name)
+	text, err := readCache(name)
 	if err != nil {
 		return c
 	}
 	var form cacheForm
-	if unflatten(string(b), &form) != nil || form.Binary != c.binary {
+	if unflatten(text, &form) != nil || form.Binary != c.binary {
 		return c
 	}
 	for _, e := range form.Rules {
@@ -64,29 +65,30 @@ func OpenCache(name string) *Cache {
 	return c
 }
 
-func readCache(name string) ([]byte, error) {
+func readCache(name string) (string, error) {
 	if _, err := os.Lstat(name); err != nil { // most hosts: no folder has to be looked at
-		return nil, err
+		return "", err
 	}
 	real, err := trust(name)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	f, err := openPlain(real)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil || !st.Mode().IsRegular() || st.Size() > cacheLimit || owner(st) != 0 {
-		return nil, fmt.Errorf("%s: not a cache of root's", name)
+		return "", fmt.Errorf("%s: not a cache of root's", name)
 	}
 	if err := trusted(real, st); err != nil {
-		return nil, err
+		return "", err
 	}
-	b := make([]byte, st.Size())
-	_, err = io.ReadFull(f, b)
-	return b, err
+	var b strings.Builder // a copy of hundreds of kilobytes costs more than reading them
+	b.Grow(int(st.Size()))
+	_, err = io.CopyN(&b, f, st.Size())
+	return b.String(), err
 }
 
 // Find is what the rules of a file that is as it was came to, and the note kept with them.

@@ -138,12 +138,15 @@ func (f *Frozen) Trap() *trap.Trap {
 }
 
 // Book is rules in one text.
-func Book(rules []*Frozen) []byte {
+func Book(rules []*Frozen) []byte { return AppendBook(nil, rules) }
+
+// AppendBook is Book after what there is.
+func AppendBook(b []byte, rules []*Frozen) []byte {
 	size := 0
 	for _, f := range rules {
 		size += len(f.Lore) + len(f.Gate) + len(f.Body) + 300
 	}
-	return appendFlat(make([]byte, 0, size), reflect.ValueOf(rules))
+	return appendFlat(slices.Grow(b, size), reflect.ValueOf(rules))
 }
 
 // OpenBook reads what Book wrote. Of each rule it reads what a list shows. shipped

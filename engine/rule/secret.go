@@ -65,7 +65,12 @@ func (r *reading) permit(name string) (string, error) {
 		return name, nil
 	}
 	return host.Memo(r.ctx, r.h, "permitted:"+name, func() (string, error) {
-		real, err := realPath(r.ctx, r.h, name)
+		// Many names have one folder.
+		dir := path.Dir(path.Clean(name))
+		real, err := host.Memo(r.ctx, r.h, "real folder:"+dir, func() (string, error) { return realPath(r.ctx, r.h, dir) })
+		if err == nil {
+			real, err = follow(r.ctx, r.h, real, path.Base(name))
+		}
 		if err != nil {
 			return "", err
 		}
@@ -79,8 +84,12 @@ func (r *reading) permit(name string) (string, error) {
 // realPath follows the symlinks of all folders on the way, as far as the path
 // exists.
 func realPath(ctx context.Context, h *host.Host, name string) (string, error) {
-	todo := strings.Split(path.Clean(name), "/")
-	at, links := "/", 0
+	return follow(ctx, h, "/", path.Clean(name))
+}
+
+// follow is realPath from a folder on that has no symlinks.
+func follow(ctx context.Context, h *host.Host, at, name string) (string, error) {
+	todo, links := strings.Split(name, "/"), 0
 	for len(todo) > 0 {
 		part := todo[0]
 		todo = todo[1:]

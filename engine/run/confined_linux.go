@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 
+	"fettle/engine/rule"
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/archive"
@@ -27,9 +28,10 @@ type work struct {
 	Target Target   `json:"Target"`
 	Traps  []string `json:"traps"`
 	// Rules are the admin's own among them, checked by the parent. They follow the JSON as they are.
-	Rules   []byte       `json:"-"`
-	Options trap.Options `json:"options"`
-	Spooled bool         `json:"spooled,omitempty"` // a file was handed over to unpack an archive into
+	Rules   []byte         `json:"-"`
+	own     []*rule.Frozen // what the parent sends as Rules
+	Options trap.Options   `json:"options"`
+	Spooled bool           `json:"spooled,omitempty"` // a file was handed over to unpack an archive into
 	// Ask is one of Answers, instead of checks, and Question what it is asked.
 	Ask      string          `json:"ask,omitempty"`
 	Question json.RawMessage `json:"question,omitempty"`
@@ -61,7 +63,7 @@ func (e Engine) confined(
 	for _, t := range traps {
 		w.Traps = append(w.Traps, t.ID())
 	}
-	w.Rules = e.encoded(traps)
+	w.own = e.needed(traps)
 	if e.Also != nil {
 		w.Also = e.Also.Name
 	}
@@ -126,7 +128,10 @@ func (w *work) job(messages int) (job confine.Job, over func(), err error) {
 // packed is the work as it is sent.
 func (w *work) packed() ([]byte, error) {
 	b, err := json.Marshal(w)
-	return append(b, w.Rules...), err
+	if len(w.own) > 0 {
+		b = rule.AppendBook(b, w.own)
+	}
+	return b, err
 }
 
 // unpack reads what packed wrote.

@@ -36,12 +36,22 @@ type frame struct {
 	body []byte
 }
 
+// largeBody is from where on a body is written by itself: a copy of it costs more than another call.
+const largeBody = 64 << 10
+
 func writeFrame(w io.Writer, f frame) error {
-	b := make([]byte, headLen, headLen+len(f.body))
+	b := make([]byte, headLen, headLen+min(len(f.body), largeBody))
 	binary.LittleEndian.PutUint32(b, uint32(len(f.body)))
 	b[4] = f.kind
 	binary.LittleEndian.PutUint32(b[5:], f.num)
-	_, err := w.Write(append(b, f.body...))
+	if len(f.body) <= largeBody {
+		_, err := w.Write(append(b, f.body...))
+		return err
+	}
+	_, err := w.Write(b)
+	if err == nil {
+		_, err = w.Write(f.body)
+	}
 	return err
 }
 

@@ -16,9 +16,36 @@ import (
 // one, and tokens of well-known forms.
 func Masked(source, value string) string {
 	low := folded(value)
+	has := pairsOf(low)
 	return masked(source, value, func(hints ...string) bool {
-		return slices.ContainsFunc(hints, func(h string) bool { return strings.Contains(low, h) })
+		return slices.ContainsFunc(hints, func(h string) bool { return has.all(h) && strings.Contains(low, h) })
 	})
+}
+
+// pairs are the neighbouring bytes of a text, hashed: of a hundred hints most are ruled out without a search.
+type pairs [16]uint64
+
+func hashed(a, b byte) (word int, bit uint64) {
+	h := (uint(a)*37 + uint(b)) % 1024
+	return int(h / 64), 1 << (h % 64)
+}
+
+func pairsOf(s string) (p pairs) {
+	for i := 1; i < len(s); i++ {
+		word, bit := hashed(s[i-1], s[i])
+		p[word] |= bit
+	}
+	return p
+}
+
+// all tells whether a text can have all pairs of h.
+func (p *pairs) all(h string) bool {
+	for i := 1; i < len(h); i++ {
+		if word, bit := hashed(h[i-1], h[i]); p[word]&bit == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // folded is text as regular expressions without regard to case see it: the long s is an s
