@@ -20,9 +20,10 @@ func TestGRUB(t *testing.T) {
 	m.Says(t, "fettle after --format json", `"lost": []`)
 
 	for _, b := range []struct{ breaks, mends, told, seen string }{
-		{"mv /boot/initrd.img-* /root/", "mv root/initrd.img-* boot/", `"trap": "boot-entry-broken"`, "not found"},
-		{"sed -i 's/root=UUID=[^ ]*/root=UUID=5eed0000-0000-4000-8000-000000000000/' /boot/grub/grub.cfg",
-			"sed -i \"s/root=UUID=[^ ]*/root=UUID=$UUID/\" boot/grub/grub.cfg", `"trap": "boot-entry-broken"`, "ALERT!"},
+		{"mv /boot/initrd.img-* /root/", "mv root/initrd.img-* boot/", `"trap": "boot-entry-broken"`,
+			"error: file `/boot/initrd.img"},
+		{"sed -i 's/root=UUID=[^ ]*/root=UUID=5eed0000-0000-4000-8000-000000000000 console=ttyS0/' /boot/grub/grub.cfg",
+			"sed -i \"s/root=UUID=[^ ]* console=ttyS0/root=UUID=$UUID/\" boot/grub/grub.cfg", `"trap": "boot-entry-broken"`, "ALERT!"},
 	} {
 		m.Ask(t, b.breaks)
 		m.Says(t, before, `"verdict": "does-not-come-back"`)
