@@ -96,7 +96,7 @@ var newer = []string{
 	"rsyslog-sandboxed", "samba-ad-dc-split", "samba-vfs-module-split", "ssh-closed-during-upgrade", "sshd-dsa-host-key",
 	"units-wait-for-each-other", "upgrade-space-short", "usr-not-merged", "boot-not-mounted",
 	"docker-option-gone", "ldap-client-gnutls-ciphers", "mariadb-section-not-read", "mariadb-tools-split", "php-settings-left-behind",
-	"python-module-gone", "qemu-machine-gone", "ssh-dsa-client-config",
+	"python-module-gone", "qemu-machine-gone", "restart-question", "ssh-dsa-client-config",
 }
 
 // TestStrangers holds what why says of strangers' texts to the figures reached.

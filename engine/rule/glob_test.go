@@ -37,10 +37,15 @@ clear: is not there
 	if len(ms) > 0 {
 		t.Fatal(ms)
 	}
+	const (
+		closed  = "-- root/data/u/x/b --\n-- denied/data/u/x/a.conf --\n"
+		users   = closed + "-- stat/data/u --\nuid 1000 type dir\n"
+		unknown = "unknown: needs root: stat of /data/u/x/a.conf: permission denied"
+	)
 	for text, want := range map[string]string{
-		"euid: 0\n-- root/data/u/x/b --\n-- stat/data/u --\nuid 1000 type dir\n-- denied/data/u/x/a.conf --\n": "clear: is not there",
-		"euid: 0\n-- root/data/u/x/b --\n-- denied/data/u/x/a.conf --\n": "unknown: needs root: stat of /data/u/x/a.conf: permission denied",
-		"euid: 1\n-- root/data/u/x/b --\n-- stat/data/u --\nuid 1000 type dir\n-- denied/data/u/x/a.conf --\n": "unknown: needs root: stat of /data/u/x/a.conf: permission denied",
+		"euid: 0\n" + users:  "clear: is not there",
+		"euid: 0\n" + closed: unknown,
+		"euid: 1\n" + users:  unknown,
 	} {
 		src, _, err := hosttest.Parse([]byte(text))
 		if err != nil {

@@ -22,7 +22,7 @@ each() {
 	done
 }
 
-systemctl is-system-running --wait >state 2>&1
+timeout 300 systemctl is-system-running --wait >state 2>&1
 case $(cat $lib/phase) in
 prepare)
 	opt=-x

@@ -89,6 +89,8 @@ func (u *Upgraded) lay(root string, mended bool) error {
 	lib := filepath.Join(root, "usr/local/lib/park")
 	err := errors.Join(
 		os.WriteFile(filepath.Join(lib, "ask"), []byte(upgrade), 0o755),
+		// A unit that never starts must not keep the script waiting.
+		os.WriteFile(filepath.Join(root, "etc/systemd/system/park.service"), []byte(strings.Replace(unit, "multi-user", "basic", 1)), 0o644),
 		os.MkdirAll(filepath.Join(root, "etc/systemd/system.conf.d"), 0o755),
 		os.WriteFile(filepath.Join(root, "etc/systemd/system.conf.d/park.conf"), []byte("[Manager]\nDefaultTimeoutStopSec=20s\n"), 0o644),
 	)

@@ -214,10 +214,13 @@ func (r *Result) Wrong(innocent bool) (all []string) {
 	return all
 }
 
+// upgradeHead begins the table of hosts, wherever it is.
+const upgradeHead = "| host | packages | prepared | broke | of these told | told, and did not break |\n"
+
 // UpgradeTable is the hosts as Markdown.
 func UpgradeTable(all []Result) string {
 	var b strings.Builder
-	b.WriteString("| host | packages | things prepared | broke | of these told | told, and did not break |\n|---|---|---|---|---|---|\n")
+	b.WriteString(upgradeHead + "|---|---|---|---|---|---|\n")
 	var sum [4]int
 	for _, r := range all {
 		cases, broke, told, wrong := r.Count()
@@ -228,4 +231,14 @@ func UpgradeTable(all []Result) string {
 	}
 	fmt.Fprintf(&b, "| all | | %d | %d | %d | %d |\n", sum[0], sum[1], sum[2], sum[3])
 	return b.String()
+}
+
+// PutTable puts a table of hosts into a document that has one already.
+func PutTable(doc, table string) (string, error) {
+	before, rest, ok := strings.Cut(doc, upgradeHead)
+	if !ok {
+		return "", fmt.Errorf("the document has no table of hosts")
+	}
+	_, after, _ := strings.Cut(rest, "\n\n")
+	return before + table + "\n" + after, nil
 }

@@ -15,6 +15,8 @@ import (
 // against what fettle before upgrade had said:
 //
 //	FETTLE_LONG=1 go test ./lab/park -run Upgraded -v -timeout 6h -fettle $PWD/fettle
+//
+// With FETTLE_UPDATE=1 it writes the table into docs/upgrade.md.
 func TestUpgraded(t *testing.T) {
 	if *again == "" && (os.Getenv("FETTLE_LONG") == "" || *binary == "") {
 		means.Left(t, "upgrading hosts takes hours")
@@ -43,6 +45,20 @@ func TestUpgraded(t *testing.T) {
 		}
 	}
 	t.Log("\n" + UpgradeTable(results))
+	if os.Getenv("FETTLE_UPDATE") != "" && *only == "" {
+		const file = "../../docs/upgrade.md"
+		doc, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := PutTable(string(doc), UpgradeTable(results))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // upgradeOne upgrades a host and judges what came of it.

@@ -64,7 +64,14 @@ func TestWeigh(t *testing.T) {
 	if strings.Contains(got, "x.service") || strings.Contains(got, "like") {
 		t.Error(got)
 	}
-	if table := UpgradeTable([]Result{r}); !strings.Contains(table, "| h | 0 | 5 | 2 | 1 | 2 |") {
+	table := UpgradeTable([]Result{r})
+	if !strings.Contains(table, "| h | 0 | 5 | 2 | 1 | 2 |") {
 		t.Error(table)
+	}
+	if doc, err := PutTable("a\n\n"+upgradeHead+"|---|\n| old | 1 |\n\nb\n", table); err != nil || doc != "a\n\n"+table+"\nb\n" {
+		t.Errorf("%v\n%s", err, doc)
+	}
+	if _, err := PutTable("a\n", table); err == nil {
+		t.Error("a document without a table is no error")
 	}
 }
