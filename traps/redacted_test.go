@@ -70,6 +70,14 @@ var unlike = map[string]string{
 	"mariadb-not-clean/":                           "names in folders of data are left out",
 	"container-without-restart/":                   "names in folders of data are left out",
 	"dkms-module-missing/":                         "names in folders of data are left out",
+	"docker-option-gone/":                          "Docker's configuration is left out",
+	"ldap-client-gnutls-ciphers/":                  "values of ldap.conf that no other check reads are left out",
+	"local-modules-left-behind/trapped-gems":       "names in folders of data are left out",
+	"mariadb-section-not-read/":                    "databases' files hold passwords: they are left out",
+	"mariadb-tools-split/":                         "what jobs call is left out, but for a few programs",
+	"php-settings-left-behind/":                    "sums of files are of what they said before",
+	"python-module-gone/":                          "programs are left out",
+	"qemu-machine-gone/":                           "definitions of guests may hold passwords: they are left out",
 	"netboot-stale/":                               "what mirrors answered is signed, and cannot be changed",
 }
 
