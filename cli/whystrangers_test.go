@@ -95,7 +95,7 @@ var newer = []string{
 	"postfix-instances-not-started", "postgresql-cluster-stays", "puppet-legacy-facts", "python-venv-left-behind",
 	"rsyslog-sandboxed", "samba-ad-dc-split", "samba-vfs-module-split", "ssh-closed-during-upgrade", "sshd-dsa-host-key",
 	"units-wait-for-each-other", "upgrade-space-short", "usr-not-merged", "boot-not-mounted",
-	"apache-php-module-left", "apache-php7-block",
+	"apache-php-module-left", "usrmerge-conflict", "apache-php7-block",
 	"firmware-section-missing", "lighttpd-module-gone", "openssl-legacy-cipher", "openvpn-option-gone",
 	"pam-lastlog-gone", "pip-externally-managed", "polkit-pkla-not-read", "puppet-core-types-gone", "python-module-gone",
 	"redis-directive-gone", "resolved-split", "rsyslog-files-gone", "ruby-gems-left-behind", "slapd-backend-gone",
