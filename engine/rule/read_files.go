@@ -186,7 +186,7 @@ func readStats(r *reading, f *Fact) ([]*statFact, error) {
 	}
 	out := []*statFact{}
 	for _, name := range names {
-		s, err := r.stat(name, true)
+		s, err := r.stat(name, f.on("follow", true))
 		if err != nil {
 			return nil, err
 		}
