@@ -95,10 +95,12 @@ var newer = []string{
 	"postfix-instances-not-started", "postgresql-cluster-stays", "puppet-legacy-facts", "python-venv-left-behind",
 	"rsyslog-sandboxed", "samba-ad-dc-split", "samba-vfs-module-split", "ssh-closed-during-upgrade", "sshd-dsa-host-key",
 	"units-wait-for-each-other", "upgrade-space-short", "usr-not-merged", "boot-not-mounted", "limits-by-hand",
-	"apache-php7-block", "firmware-section-missing", "lighttpd-module-gone", "openssl-legacy-cipher", "openvpn-option-gone",
+	"apache-php-module-left", "usrmerge-conflict", "apache-php7-block", "firmware-section-missing", "lighttpd-module-gone",
+	"openssl-legacy-cipher", "openvpn-option-gone",
 	"pam-lastlog-gone", "pip-externally-managed", "polkit-pkla-not-read", "puppet-core-types-gone", "python-module-gone",
-	"redis-directive-gone", "resolved-split", "rsyslog-files-gone", "ruby-gems-left-behind", "slapd-backend-gone",
-	"spamd-split", "sshd-kex-gone",
+	"redis-directive-gone", "resolved-split", "rsyslog-files-gone", "slapd-backend-gone",
+	"spamd-split", "sshd-kex-gone", "docker-option-gone", "ldap-client-gnutls-ciphers", "mariadb-section-not-read",
+	"mariadb-tools-split", "php-settings-left-behind", "qemu-machine-gone", "restart-question", "ssh-dsa-client-config",
 }
 
 // TestStrangers holds what why says of strangers' texts to the figures reached.

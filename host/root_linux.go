@@ -66,7 +66,11 @@ func (r *Root) absent(op, name string, err error) error {
 	if !IsAbsent(err) {
 		return err
 	}
-	if real, werr := r.mounts.walk(name, false, r.link); werr == nil && running(real) {
+	real, werr := r.mounts.walk(name, false, r.link)
+	switch {
+	case werr == nil && real == "/dev/null" && op != "stat": // a masked unit: as on the running host
+		return pathError(op, name, ErrNotRegular)
+	case werr == nil && running(real):
 		return pathError(op, name, ErrNotRunning)
 	}
 	return err

@@ -167,6 +167,7 @@ func TestRootCannotBeLeft(t *testing.T) {
 		"etc/folder":      "../..",
 		"etc/running":     "../run/state",
 		"etc/not-mounted": "/run/systemd/resolve/stub-resolv.conf",
+		"etc/masked":      "/dev/null",
 	} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
@@ -189,7 +190,7 @@ func TestRootCannotBeLeft(t *testing.T) {
 		{"/../secret", "inside", nil}, {"/sub/deep/../../../../secret", "inside", nil},
 		{"/etc/full", "", ErrAbsent}, {"/etc/magic", "", unix.ELOOP},
 		{"/etc/folder/secret", "inside", nil}, {"/etc/not-mounted", "", ErrNotRunning},
-		{"/proc/self/root/secret", "", ErrNotRunning}, {"/run/state", "", ErrNotRunning},
+		{"/proc/self/root/secret", "", ErrNotRunning}, {"/run/state", "", ErrNotRunning}, {"/etc/masked", "", ErrNotRegular},
 	} {
 		b, err := r.ReadFile(t.Context(), c.name, 100)
 		if string(b) != c.want || !errors.Is(err, c.err) {
@@ -199,6 +200,9 @@ func TestRootCannotBeLeft(t *testing.T) {
 		if c.err == nil && (serr != nil || st.Size != int64(len(c.want))) {
 			t.Errorf("stat of %s: %+v, %v", c.name, st, serr)
 		}
+	}
+	if _, err := r.ReadDir(t.Context(), "/etc/masked"); !errors.Is(err, ErrNotRegular) {
+		t.Errorf("the listing of a masked unit: %v", err)
 	}
 	es, err := r.ReadDir(t.Context(), "/etc/folder")
 	if err != nil || len(es) != 5 {

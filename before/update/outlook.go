@@ -64,6 +64,9 @@ func Answer(traps []*trap.Trap) func(ctx context.Context, h *host.Host, question
 		}
 		if !q.Given {
 			out, err := h.Run(ctx, "apt-get", host.AptSimulation...)
+			if errors.Is(err, host.ErrNoCommand) {
+				return nil, errors.New("this host has no apt, and fettle asks neither dnf nor zypper")
+			}
 			if err != nil {
 				return nil, fmt.Errorf("asking apt what it would install: %w", err)
 			}

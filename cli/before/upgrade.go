@@ -32,8 +32,9 @@ questions that will be asked, and what apt needs beforehand. Each with the line
 that causes it, what the new version says, and what to do now. Nothing is
 changed.
 
-RELEASE is a number or a codename (13, trixie); the default is the release
-after the host's own. An upgrade goes one release at a time.
+RELEASE is a number or a codename (13, trixie, 24.04); the default is the
+release after the host's own. An upgrade goes one release at a time. Known are
+Debian 11 to 12, Debian 12 to 13, and Ubuntu 22.04 to 24.04.
 
 It says that nothing breaks only where it ran as root and could read all that
 it looks at. fettle list names the traps of the upgrade.

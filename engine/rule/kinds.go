@@ -70,7 +70,7 @@ func makeKinds() map[string]*kind {
 		"glob":     reads(patterns, nil, readGlob),
 		"dir":      reads(onePath, nil, readDir),
 		"stat":     reads(onePath, map[string]option{"follow": flag}, readStat),
-		"stats":    reads(patterns, nil, readStats),
+		"stats":    reads(patterns, map[string]option{"follow": flag}, readStats),
 		"lock":     reads(onePath, nil, readLock),
 		"link":     reads(onePath, nil, readLink),
 		"package":  reads(names, nil, readPackage),

@@ -106,7 +106,8 @@ const globLimit = 10000
 
 // glob lists the paths that a pattern fits, in any of its components, sorted.
 // Hidden names need a dot in the pattern, as in a shell. A folder that is
-// absent has none in it.
+// absent has none in it; nor has one in a user's folder that is closed to that
+// user, with whose rights root looks there.
 func (r *reading) glob(pattern string) ([]string, error) {
 	found := []string{"/"}
 	for _, part := range strings.Split(strings.Trim(pattern, "/"), "/") {
@@ -121,7 +122,7 @@ func (r *reading) glob(pattern string) ([]string, error) {
 				return nil, err
 			}
 			names, err := r.h.Glob(r.ctx, real, part)
-			if errors.Is(err, host.ErrNotRegular) || host.IsAbsent(err) {
+			if errors.Is(err, host.ErrNotRegular) || host.IsAbsent(err) || r.closed(real, err) {
 				continue
 			}
 			if err != nil {
@@ -144,7 +145,7 @@ func (r *reading) glob(pattern string) ([]string, error) {
 		var there []string
 		for _, p := range found {
 			ok, err := r.h.Exists(r.ctx, p)
-			if err != nil && !host.IsAbsent(err) {
+			if err != nil && !host.IsAbsent(err) && !r.closed(p, err) {
 				return nil, err
 			}
 			if ok {
@@ -154,6 +155,21 @@ func (r *reading) glob(pattern string) ([]string, error) {
 		return there, nil
 	}
 	return found, nil
+}
+
+// closed reports whether root may not look at a path because it lies in the folder
+// of a user who may not.
+func (r *reading) closed(name string, err error) bool {
+	if !errors.Is(err, host.ErrDenied) || r.h.Identity().EUID != 0 {
+		return false
+	}
+	for name != "/" {
+		name = path.Dir(name)
+		if st, err := r.h.Stat(r.ctx, name); err == nil && st.UID != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 var fileTypes = map[fs.FileMode]string{0: "file", fs.ModeDir: "dir", fs.ModeSymlink: "link", fs.ModeDevice: "block",
@@ -170,7 +186,7 @@ func readStats(r *reading, f *Fact) ([]*statFact, error) {
 	}
 	out := []*statFact{}
 	for _, name := range names {
-		s, err := r.stat(name, true)
+		s, err := r.stat(name, f.on("follow", true))
 		if err != nil {
 			return nil, err
 		}

@@ -84,7 +84,7 @@ func prepare(root string, r Recipe, fettle string) error {
 }
 
 // container boots a root folder under systemd-nspawn; ask ends it.
-func container(ctx context.Context, root string, r Recipe, dir string) error {
+func container(ctx context.Context, root string, r Recipe, dir string, more ...string) error {
 	args := []string{
 		"-q",
 		"--register=no",
@@ -97,6 +97,7 @@ func container(ctx context.Context, root string, r Recipe, dir string) error {
 		"--resolv-conf=off",
 		"--boot",
 	}
+	args = append(more, args...)
 	if r.Privileged {
 		args = append([]string{"--capability=all", "--system-call-filter=@mount @raw-io @keyring bpf perf_event_open"}, args...)
 	}

@@ -124,9 +124,10 @@ func install(ctx context.Context, tmp, base string, r Recipe) error {
 
 // script runs a shell script in an image that is not booted, with the network
 // of this machine.
-func script(ctx context.Context, root, text string) error {
-	return run(ctx, "systemd-nspawn", "-q", "--register=no", "--keep-unit", "-D", root, "--resolv-conf=copy-host", "--pipe",
+func script(ctx context.Context, root, text string, more ...string) error {
+	args := append(more, "-q", "--register=no", "--keep-unit", "-D", root, "--resolv-conf=copy-host", "--pipe",
 		"--setenv=DEBIAN_FRONTEND=noninteractive", "--setenv=LANG=C.UTF-8", "/bin/sh", "-exc", text)
+	return run(ctx, "systemd-nspawn", args...)
 }
 
 // once fills a folder by build, if it is not there yet. What build leaves half
