@@ -5,7 +5,7 @@
 #   make test-fast  those that boot no machine and wait for nothing long
 #   make rota       the proofs on throwaway machines that have waited longest, and their record
 #   make lab-long   every proof, the long ones too
-#   make park       builds hosts of Debian and Ubuntu once, and checks fettle on them (root)
+#   make park       builds hosts of Debian and Ubuntu once, and checks, restarts and upgrades them (root)
 #   make lab-smq-old  kernels with dm-cache's smq before and after 2017, and the lab on them
 #   make lab-zfs    builds OpenZFS, of the release and the newest, and the lab on it
 #   make mutate     puts known mistakes into copies of the source: do the tests notice?
@@ -95,7 +95,7 @@ lab-long: build
 park: build
 	@.ci/deps long
 	@mkdir -p out
-	FETTLE_LONG=1 $(GO) test -count 1 -timeout 120m -v ./lab/park -fettle $(CURDIR)/fettle -table $(CURDIR)/out/park.md
+	FETTLE_LONG=1 $(GO) test -count 1 -timeout 8h -v ./lab/park -fettle $(CURDIR)/fettle -table $(CURDIR)/out/park.md
 
 # One machine at a time: their figures are to be compared.
 lab-smq-old: build test-deps

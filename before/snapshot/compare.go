@@ -109,15 +109,19 @@ func (c *comparer) units() {
 	}
 }
 
-// firstStart are services of systemd's that work at a system's very first start alone.
-var firstStart = []string{"systemd-machine-id-commit.service", "systemd-firstboot.service", "systemd-homed-firstboot.service"}
+// seldom are services of systemd's that do something at a system's very first start alone
+// (ConditionFirstBoot=, a machine-id that is mounted), or at the first one after an update
+// (ConditionNeedsUpdate=, systemd.unit(5); systemd 252 and 257, units/).
+var seldom = []string{"systemd-machine-id-commit.service", "systemd-firstboot.service", "systemd-homed-firstboot.service",
+	"ldconfig.service", "systemd-hwdb-update.service", "systemd-journal-catalog-update.service", "systemd-sysusers.service",
+	"systemd-update-done.service"}
 
 // needless: it is started when somebody needs it, or belongs to a session, or had done its work.
 func (c *comparer) needless(name string, was Unit) bool {
 	switch kind := name[strings.LastIndexByte(name, '.')+1:]; {
 	case strings.HasPrefix(name, "user@"), strings.HasPrefix(name, "user-runtime-dir@"), strings.HasPrefix(name, "session-"):
 		return true
-	case slices.Contains(firstStart, name):
+	case slices.Contains(seldom, name):
 		return true
 	case kind == "mount" || kind == "swap":
 		return true // compared as what they are

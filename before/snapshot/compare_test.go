@@ -29,6 +29,7 @@ func healthy() *State {
 				Runtime: []string{"/run/systemd/system.control/cron.service.d/50-MemoryMax.conf"}},
 			"user@0.service":                    {Active: "active", Sub: "running", File: "static"},
 			"systemd-machine-id-commit.service": {Active: "active", Sub: "exited", File: "static", Type: "oneshot", Started: true},
+			"ldconfig.service":                  {Active: "active", Sub: "exited", File: "static", Type: "oneshot", Started: true},
 		},
 		Listeners: []Listener{
 			{Proto: "tcp", Address: "0.0.0.0", Port: 80, Program: "nginx", Unit: "nginx.service"},
@@ -80,7 +81,8 @@ func TestCompare(t *testing.T) {
 	}{
 		"nothing": {func(*State) {}, nil},
 		"what flaps": {func(s *State) {
-			for _, u := range []string{"busy.service", "dbus1.service", "late.service", "user@0.service", "systemd-machine-id-commit.service"} {
+			for _, u := range []string{"busy.service", "dbus1.service", "late.service", "user@0.service", "systemd-machine-id-commit.service",
+				"ldconfig.service"} {
 				delete(s.Units, u)
 			}
 			s.Listeners = slices.DeleteFunc(s.Listeners, func(l Listener) bool { return l.Port == 41234 || l.Port == 631 })

@@ -48,12 +48,28 @@ func (v validator) judge(marks []string) func(ctx context.Context, h *host.Host)
 		if out.Exit == 0 {
 			return verdict{ev: trap.Ev(v.String(), "exit status 0")}
 		}
+		if ev := readWhole(v, string(out.Stdout)+string(out.Stderr)); ev != nil {
+			return verdict{ev: *ev}
+		}
 		said := telling(string(out.Stderr)+"\n"+string(out.Stdout), marks)
 		if beyond().Match(out.Stderr) || beyond().MatchString(said) {
 			return verdict{err: fmt.Errorf("%s cannot tell without network and the files of the running service: %s", v, said)}
 		}
 		return verdict{refused: said, ev: trap.Ev(v.String(), "exit status %d: %s", out.Exit, said), command: true}
 	}
+}
+
+// readWhole is what tells that sshd took its configuration: it looks for the folder that its
+// unit makes (RuntimeDirectory=sshd) when all else is read, host keys and Match blocks too (seen
+// with OpenSSH 9.2). Where a socket starts it, the folder is not there before the first login.
+func readWhole(v validator, said string) *trap.Evidence {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
+	if v.name != "sshd" || !strings.HasPrefix(last, "Missing privilege separation directory: /run/sshd") {
+		return nil
+	}
+	ev := trap.Ev(v.String(), "read its configuration, then: %s", last)
+	return &ev
 }
 
 // telling is the line that says what is wrong, without times and process numbers.

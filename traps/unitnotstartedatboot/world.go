@@ -60,7 +60,22 @@ func (w *world) spread(ctx context.Context, h *host.Host, all []startup.Unit) er
 	return nil
 }
 
-func (w *world) starts(id string) bool { return w.started[id] || strings.HasSuffix(id, ".device") }
+// starts tells whether a unit is started at boot, also one that is not active now: where its
+// condition is not met, as udev's in a container, what it wants is started nevertheless.
+func (w *world) starts(id string) bool {
+	if w.started[id] || strings.HasSuffix(id, ".device") {
+		return true
+	}
+	if w.units[id] != nil {
+		return false
+	}
+	for by, pulled := range w.pulls {
+		if w.started[by] && slices.Contains(pulled, id) {
+			return true
+		}
+	}
+	return false
+}
 
 // busFolder is where D-Bus finds whom to start (dbus-daemon(1), "INTEGRATING SYSTEM SERVICES").
 const busFolder = "/usr/share/dbus-1/system-services"
