@@ -9,7 +9,6 @@ import (
 
 	"fettle/cli/app"
 	"fettle/fleet/hub/store"
-	"fettle/internal/ui"
 )
 
 func (p *program) restartsCmd() *cobra.Command {
@@ -81,7 +80,7 @@ func (p *program) restarts(came *store.Comings) {
 		away = append(away, []string{a.Host.Name, a.Host.Group, a.Since.Local().Format("2006-01-02 15:04"), what})
 	}
 	for _, c := range came.Causes {
-		causes = append(causes, []string{c.Severity, c.Subject, c.Summary, hostNames(c.Hosts)})
+		causes = append(causes, []string{c.Severity, c.Subject, c.Summary, store.Few(c.Hosts)})
 	}
 	for _, l := range []struct {
 		head string
@@ -93,16 +92,8 @@ func (p *program) restarts(came *store.Comings) {
 		}
 	}
 	if len(came.NotCompared) > 0 {
-		fmt.Fprintf(p.Stdout, "\nnot compared (no earlier snapshot, or an older agent): %s\n", hostNames(came.NotCompared))
+		fmt.Fprintf(p.Stdout, "\nnot compared (no earlier snapshot, or an older agent): %s\n", store.Few(came.NotCompared))
 	}
-}
-
-func hostNames(hosts []store.HostRef) string {
-	var names []string
-	for _, h := range hosts {
-		names = append(names, ui.Visible(h.Name))
-	}
-	return ui.Few(names, 5)
 }
 
 // moment reads a point in time: a span before now, an hour of the last day, or a date with its time.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"fettle/cli/app"
 	"fettle/engine/pack"
 	"fettle/engine/rule"
-	"fettle/engine/trap"
 	"fettle/internal/files"
 	"fettle/internal/ui"
 )
@@ -72,7 +70,7 @@ Exit status:
 func vet(a *app.App, p *pack.Pack) error {
 	rules, err := p.Rules()
 	for _, r := range rules {
-		if slices.ContainsFunc(a.Traps, func(t *trap.Trap) bool { return t.ID() == r.ID }) {
+		if a.Trap(r.ID) != nil {
 			return fmt.Errorf("%s is one of fettle's own traps; give the rule another id, such as %s-%s", r.ID, p.Name, r.ID)
 		}
 		for _, old := range r.Unconfirmed(time.Now()) {

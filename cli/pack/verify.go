@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"fettle/cli/app"
 	"fettle/engine/pack"
 	"fettle/engine/rule"
-	"fettle/engine/trap"
 	"fettle/internal/ui"
 )
 
@@ -81,7 +79,7 @@ func contents(a *app.App, r *rule.Rule) {
 // not, so the pack is not refused.
 func ownTraps(a *app.App, p *pack.Pack) {
 	for _, id := range p.IDs() {
-		if slices.ContainsFunc(a.Traps, func(t *trap.Trap) bool { return t.ID() == id }) {
+		if a.Trap(id) != nil {
 			a.Warn(id + " is one of this fettle's own traps: the pack's rule is not used")
 		}
 	}

@@ -80,21 +80,30 @@ func fixes(ctx context.Context, fettle, dir string) []message.Fix {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	c := child(ctx, fettle, "changes", "--format", "json")
-	out, err := c.StdoutPipe()
-	if err != nil || c.Start() != nil {
-		return nil
-	}
 	var d struct {
 		Changes []message.Fix `json:"changes"`
 	}
-	err = json.NewDecoder(io.LimitReader(out, reportLimit)).Decode(&d)
-	_, _ = io.Copy(io.Discard, out)
-	_ = c.Wait() // damaged ones are in its error; the others count
-	if err != nil {
+	// Damaged ones are in its exit status; the others count.
+	if _, err := answer(child(ctx, fettle, "changes", "--format", "json"), &d); err != nil {
 		return nil
 	}
 	return message.FitFixes(d.Changes)
+}
+
+// answer runs a program that writes JSON, and reads it. The error is of the JSON, or says that
+// the program could not be run; how it ended is its exit status, -1 where a signal ended it.
+func answer(c *exec.Cmd, into any) (exit int, err error) {
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		return -1, err
+	}
+	err = json.NewDecoder(io.LimitReader(out, reportLimit)).Decode(into)
+	_, _ = io.Copy(io.Discard, out)
+	_ = c.Wait()
+	return c.ProcessState.ExitCode(), err
 }
 
 // head keeps the beginning of what a program says.

@@ -3,11 +3,8 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -143,26 +140,15 @@ func (a *Agent) after(ctx context.Context, wait time.Duration) (c compared, err 
 	if wait > 0 {
 		args = append(args, "--wait", wait.String())
 	}
-	cmd := child(ctx, a.Fettle, args...)
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return c, err
-	}
 	var d message.Comparison
-	perr := json.NewDecoder(io.LimitReader(out, reportLimit)).Decode(&d)
-	_, _ = io.Copy(io.Discard, out)
-	err = cmd.Wait()
-	var exit *exec.ExitError
+	exit, err := answer(child(ctx, a.Fettle, args...), &d)
 	switch {
 	case ctx.Err() != nil:
 		return c, ctx.Err()
-	case errors.As(err, &exit) && exit.ExitCode() == 2: // there is no snapshot
+	case exit == 2: // there is no snapshot
 		return c, nil
-	case perr != nil:
-		return c, perr
+	case err != nil:
+		return c, err
 	case !d.Restarted: // there is none of an earlier start
 		return c, nil
 	}

@@ -43,31 +43,7 @@ func TestLoaded(t *testing.T) {
 	means.Root(t)
 	means.Tool(t, "mmdebstrap")
 	means.Tool(t, "systemd-nspawn")
-	im := images(t)
-	layers, err := im.Layer(t.Context(), loaded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := runFolder(t, im, loaded.Name)
-	up := filepath.Join(dir, "up")
-	if err := os.Mkdir(up, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	root, unmount, err := overlay(up, layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unmount()
-	if err := prepare(root, loaded, *binary); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "usr/local/lib/park/ask"), []byte(cost), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := container(t.Context(), root, loaded, dir); err != nil {
-		t.Fatal(err)
-	}
-	said, err := os.ReadFile(filepath.Join(up, answers, "cost"))
+	said, err := os.ReadFile(filepath.Join(visitWith(t, images(t), loaded, loaded.Name, cost), "cost"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package park
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -64,6 +65,41 @@ func images(t *testing.T) Images {
 	}
 	t.Cleanup(sweep)
 	return im
+}
+
+// visitWith boots a host as a container, with a script in the place of ask, until it is switched
+// off, and returns the folder of answers.
+func visitWith(t *testing.T, im Images, r Recipe, name, script string) string {
+	t.Helper()
+	layers, err := im.Layer(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := runFolder(t, im, name)
+	up := filepath.Join(dir, "up")
+	if err := os.Mkdir(up, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root, unmount, err := overlay(up, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unmount()
+	err = prepare(root, r, *binary)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(root, "usr/local/lib/park/ask"), []byte(script), 0o755)
+	}
+	for again := true; again && err == nil; {
+		err = container(t.Context(), root, r, dir)
+		var ended *exec.ExitError
+		if again = errors.As(err, &ended) && ended.ExitCode() == 133; again { // systemd-nspawn(1): it restarts
+			err = nil
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(up, answers)
 }
 
 // visit boots a host in one way and judges every look at it.

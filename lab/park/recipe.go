@@ -51,24 +51,33 @@ var ways = []string{"container", "machine"}
 
 // Recipes reads all recipes of a folder.
 func Recipes(dir fs.FS) ([]Recipe, error) {
+	return readAll(dir, func(r *Recipe, name string) error {
+		r.Name = name
+		return r.valid()
+	})
+}
+
+// readAll reads all files of a folder. finish gives each its name, and says what is wrong with it.
+func readAll[T any](dir fs.FS, finish func(t *T, name string) error) ([]T, error) {
 	files, err := fs.Glob(dir, "*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	var all []Recipe
+	var all []T
 	for _, f := range files {
 		b, err := fs.ReadFile(dir, f)
 		if err != nil {
 			return nil, err
 		}
-		r := Recipe{Name: strings.TrimSuffix(path.Base(f), ".yaml")}
-		if err := yaml.UnmarshalWithOptions(b, &r, yaml.Strict()); err != nil {
+		var t T
+		err = yaml.UnmarshalWithOptions(b, &t, yaml.Strict())
+		if err == nil {
+			err = finish(&t, strings.TrimSuffix(path.Base(f), ".yaml"))
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
-		if err := r.valid(); err != nil {
-			return nil, fmt.Errorf("%s: %w", f, err)
-		}
-		all = append(all, r)
+		all = append(all, t)
 	}
 	return all, nil
 }

@@ -2,9 +2,7 @@ package park
 
 import (
 	_ "embed"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,36 +60,9 @@ func TestRestarted(t *testing.T) {
 
 // restart boots a host twice, and returns what fettle said before and after.
 func restart(t *testing.T, im Images, r Recipe) (before, after string) {
-	layers, err := im.Layer(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := runFolder(t, im, "restarted-"+r.Name)
-	up := filepath.Join(dir, "up")
-	if err := os.Mkdir(up, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	root, unmount, err := overlay(up, layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unmount()
-	if err := prepare(root, r, *binary); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "usr/local/lib/park/ask"), []byte(restarted), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	err = container(t.Context(), root, r, dir)
-	var again *exec.ExitError
-	if errors.As(err, &again) && again.ExitCode() == 133 { // systemd-nspawn(1): it restarts
-		err = container(t.Context(), root, r, dir)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := visitWith(t, im, r, "restarted-"+r.Name, restarted)
 	read := func(name string) string {
-		b, err := os.ReadFile(filepath.Join(up, answers, name))
+		b, err := os.ReadFile(filepath.Join(got, name))
 		if err != nil {
 			t.Error(err)
 		}

@@ -3,11 +3,8 @@ package park
 import (
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 )
 
 // Upgraded is a host of the old release that is upgraded to the next one: what
@@ -51,26 +48,10 @@ type Case struct {
 
 // Upgrades reads all hosts of a folder.
 func Upgrades(dir fs.FS) ([]Upgraded, error) {
-	files, err := fs.Glob(dir, "*.yaml")
-	if err != nil {
-		return nil, err
-	}
-	var all []Upgraded
-	for _, f := range files {
-		b, err := fs.ReadFile(dir, f)
-		if err != nil {
-			return nil, err
-		}
-		u := Upgraded{Name: strings.TrimSuffix(path.Base(f), ".yaml")}
-		if err := yaml.UnmarshalWithOptions(b, &u, yaml.Strict()); err != nil {
-			return nil, fmt.Errorf("%s: %w", f, err)
-		}
-		if err := u.valid(); err != nil {
-			return nil, fmt.Errorf("%s: %w", f, err)
-		}
-		all = append(all, u)
-	}
-	return all, nil
+	return readAll(dir, func(u *Upgraded, name string) error {
+		u.Name = name
+		return u.valid()
+	})
 }
 
 func (u *Upgraded) valid() error {

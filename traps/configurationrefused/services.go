@@ -34,11 +34,16 @@ func haproxyOther(line string) bool {
 		strings.HasPrefix(line, "ExecStart=") && strings.Count(line, " -f ") > 1
 }
 
+// sshd looks for the folder that its unit makes (RuntimeDirectory=sshd) when all else is read, host
+// keys and Match blocks too (seen with OpenSSH 9.2). Where a socket starts it, the folder is not
+// there before the first login.
+var sshd = validator{name: "sshd", args: []string{"-t"}, lacks: "Missing privilege separation directory: /run/sshd"}
+
 // services are those with a validator that is fit (see host.Commands), or whose files fettle
 // reads itself.
 var services = []service{
 	{units: []string{"ssh.service", "sshd.service"}, socket: "ssh.socket", login: true, other: given(`-f`), options: []string{"/etc/default/ssh", "/etc/sysconfig/sshd"},
-		looks: looks(command("sshd", "-t").judge(nil))},
+		looks: looks(sshd.judge(nil))},
 	{units: []string{"nginx.service"}, other: given(`-c`), options: []string{"/etc/default/nginx"},
 		looks: looks(command("nginx", "-t", "-q").judge([]string{"[emerg]"}))},
 	{units: []string{"apache2.service"}, looks: looks(command("apache2ctl", "configtest").judge([]string{"AH00526", "Syntax error", "AH"}))},

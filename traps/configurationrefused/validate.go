@@ -16,9 +16,11 @@ import (
 type validator struct {
 	name string
 	args []string
+	// lacks is what it complains of last where all else is well: a folder that its unit makes.
+	lacks string
 }
 
-func command(name string, args ...string) validator { return validator{name, args} }
+func command(name string, args ...string) validator { return validator{name: name, args: args} }
 
 // String is the command as somebody types it.
 func (v validator) String() string { return strings.Join(append([]string{v.name}, v.args...), " ") }
@@ -48,8 +50,8 @@ func (v validator) judge(marks []string) func(ctx context.Context, h *host.Host)
 		if out.Exit == 0 {
 			return verdict{ev: trap.Ev(v.String(), "exit status 0")}
 		}
-		if ev := readWhole(v, string(out.Stdout)+string(out.Stderr)); ev != nil {
-			return verdict{ev: *ev}
+		if last := lastLine(string(out.Stdout) + string(out.Stderr)); v.lacks != "" && last == v.lacks {
+			return verdict{ev: trap.Ev(v.String(), "read its configuration, then: %s", last)}
 		}
 		said := telling(string(out.Stderr)+"\n"+string(out.Stdout), marks)
 		if beyond().Match(out.Stderr) || beyond().MatchString(said) {
@@ -59,17 +61,9 @@ func (v validator) judge(marks []string) func(ctx context.Context, h *host.Host)
 	}
 }
 
-// readWhole is what tells that sshd took its configuration: it looks for the folder that its
-// unit makes (RuntimeDirectory=sshd) when all else is read, host keys and Match blocks too (seen
-// with OpenSSH 9.2). Where a socket starts it, the folder is not there before the first login.
-func readWhole(v validator, said string) *trap.Evidence {
-	lines := strings.Split(strings.TrimSpace(said), "\n")
-	last := strings.TrimSpace(lines[len(lines)-1])
-	if v.name != "sshd" || !strings.HasPrefix(last, "Missing privilege separation directory: /run/sshd") {
-		return nil
-	}
-	ev := trap.Ev(v.String(), "read its configuration, then: %s", last)
-	return &ev
+func lastLine(said string) string {
+	said = strings.TrimSpace(said)
+	return strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:])
 }
 
 // telling is the line that says what is wrong, without times and process numbers.

@@ -2,7 +2,6 @@ package journalaccess
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -20,37 +19,11 @@ type settings struct {
 	Errors    []*host.SyntaxError
 }
 
-// readSettings reads journald.conf and its fragments: the first main file of
-// /etc, /run, /usr/local/lib and /usr/lib, then the fragments, which count more.
+// readSettings reads journald.conf and its fragments.
 func readSettings(ctx context.Context, h *host.Host) (*settings, error) {
 	s := &settings{Storage: "auto", SplitMode: "uid"}
-	for _, main := range confd.Dirs("systemd/journald.conf") {
-		b, err := h.ReadFile(ctx, main)
-		if host.IsAbsent(err) || errors.Is(err, host.ErrNotRunning) { // a root folder has no /run
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.parse(main, b)
-		break
-	}
-	files, err := confd.Files(ctx, h, confd.Dirs("systemd/journald.conf.d"), ".conf")
-	if err != nil {
+	if err := confd.Settings(ctx, h, "systemd/journald.conf", s.parse); err != nil {
 		return nil, err
-	}
-	for _, f := range files {
-		if f.Null {
-			continue
-		}
-		b, err := h.ReadFile(ctx, f.Path)
-		if host.IsAbsent(err) {
-			continue // a link that leads nowhere
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.parse(f.Path, b)
 	}
 	return s, nil
 }

@@ -75,7 +75,7 @@ func bound(ctx context.Context, h *host.Host, u *startup.Unit) (*service, error)
 		return nil, nil
 	}
 	for _, e := range t.List("Service", "ExecStart") {
-		if strings.ContainsAny(e.Value[:strings.IndexFunc(e.Value+"/", func(r rune) bool { return !strings.ContainsRune("@-:+!|", r) })], "+!") {
+		if _, prefixes := startup.Program(e.Value); strings.ContainsAny(prefixes, "+!") {
 			return nil, nil
 		}
 	}

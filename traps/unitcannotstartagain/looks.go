@@ -119,9 +119,10 @@ func programs(ctx context.Context, h *host.Host, s *service) (*fault, error) {
 	for _, key := range []string{"ExecCondition", "ExecStartPre", "ExecStart"} {
 		for _, e := range s.List("Service", key) {
 			for command := range strings.SplitSeq(e.Value, " ; ") {
-				program, tolerant := programOf(command)
+				program, prefixes := startup.Program(command)
 				program, known := s.Expand(program)
-				if tolerant || !known || !path.IsAbs(program) || strings.Contains(program, "$") {
+				ignored := strings.Contains(prefixes, "-")
+				if ignored || !known || !path.IsAbs(program) || strings.Contains(program, "$") {
 					continue
 				}
 				why, err := executable(ctx, h, program)
@@ -135,17 +136,6 @@ func programs(ctx context.Context, h *host.Host, s *service) (*fault, error) {
 		}
 	}
 	return nil, nil
-}
-
-// programOf is the path that a command line begins with; tolerant: a failure does not count
-// (systemd.service(5), "Special executable prefixes").
-func programOf(command string) (name string, tolerant bool) {
-	f := strings.Fields(command)
-	if len(f) == 0 {
-		return "", true
-	}
-	name = strings.TrimLeft(f[0], "@-:+!|")
-	return strings.Trim(name, `"'`), strings.Contains(f[0][:len(f[0])-len(name)], "-")
 }
 
 // executable says why a program cannot be executed; empty if it can.

@@ -66,15 +66,7 @@ func (w *world) starts(id string) bool {
 	if w.started[id] || strings.HasSuffix(id, ".device") {
 		return true
 	}
-	if w.units[id] != nil {
-		return false
-	}
-	for by, pulled := range w.pulls {
-		if w.started[by] && slices.Contains(pulled, id) {
-			return true
-		}
-	}
-	return false
+	return w.units[id] == nil && slices.ContainsFunc(w.wanters(id), func(by string) bool { return w.started[by] })
 }
 
 // busFolder is where D-Bus finds whom to start (dbus-daemon(1), "INTEGRATING SYSTEM SERVICES").

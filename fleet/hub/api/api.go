@@ -177,8 +177,8 @@ func rank(severity string) int {
 	return int(s)
 }
 
-// sinceOf reads a point in time: a day, or a span like "7d" or "12h" before now.
-func (a *API) sinceOf(s string) (time.Time, error) {
+// moment reads the point in time of a parameter: a day, or a span like "7d" or "12h" before now.
+func (a *API) moment(name, s string) (time.Time, error) {
 	if t, err := time.Parse(time.DateOnly, s); err == nil {
 		return t, nil
 	}
@@ -193,7 +193,7 @@ func (a *API) sinceOf(s string) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return a.Now().Add(-d), nil
 	}
-	return time.Time{}, bad("since %q: expected 24h, 7d, or a day as 2026-01-31", clip(s))
+	return time.Time{}, bad("%s %q: expected 24h, 7d, or a day as 2026-01-31", name, clip(s))
 }
 
 // scope is the hosts that whoever asks means: of those that he sees.

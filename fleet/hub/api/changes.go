@@ -69,7 +69,7 @@ func (a *API) Changes(ctx context.Context, q ChangesQuery) (c Changes, err error
 	if since == "" {
 		since = "7d"
 	}
-	if ask.Since, err = a.sinceOf(since); err != nil {
+	if ask.Since, err = a.moment("since", since); err != nil {
 		return c, err
 	}
 	if ask.Before, err = before(q.Before); err != nil {

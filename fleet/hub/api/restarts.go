@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"fettle/fleet/hub/store"
@@ -53,13 +52,13 @@ func (a *API) Restarts(ctx context.Context, q RestartsQuery) (r Restarts, err er
 	if q.Since == "" {
 		q.Since = "24h"
 	}
-	if r.Since, err = a.sinceOf(q.Since); err != nil {
+	if r.Since, err = a.moment("since", q.Since); err != nil {
 		return r, err
 	}
 	r.Until = a.Now()
 	if q.Until != "" {
-		if r.Until, err = a.sinceOf(q.Until); err != nil {
-			return r, bad("%s", strings.Replace(err.Error(), "since", "until", 1))
+		if r.Until, err = a.moment("until", q.Until); err != nil {
+			return r, err
 		}
 	}
 	if !r.Until.After(r.Since) {

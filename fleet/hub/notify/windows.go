@@ -137,11 +137,11 @@ func listed(title string, came *store.Comings) string {
 		b.WriteString("\nCame back without\n")
 	}
 	for _, c := range came.Causes[:min(len(came.Causes), windowRows)] {
-		fmt.Fprintf(&b, "  %s %s: %s: %s\n", c.Severity, ui.Visible(c.Subject), ui.Visible(c.Summary), few(c.Hosts))
+		fmt.Fprintf(&b, "  %s %s: %s: %s\n", c.Severity, ui.Visible(c.Subject), ui.Visible(c.Summary), store.Few(c.Hosts))
 	}
 	b.WriteString(more(len(came.Causes)))
 	if len(came.NotCompared) > 0 {
-		fmt.Fprintf(&b, "\nNot compared, since they have no earlier snapshot, or an older agent\n  %s\n", few(came.NotCompared))
+		fmt.Fprintf(&b, "\nNot compared, since they have no earlier snapshot, or an older agent\n  %s\n", store.Few(came.NotCompared))
 	}
 	return b.String()
 }
@@ -154,13 +154,4 @@ func more(n int) string {
 		return ""
 	}
 	return fmt.Sprintf("  and %d more\n", n-windowRows)
-}
-
-// few names some hosts.
-func few(hosts []store.HostRef) string {
-	var names []string
-	for _, h := range hosts {
-		names = append(names, ui.Visible(h.Name))
-	}
-	return ui.Few(names, 5)
 }

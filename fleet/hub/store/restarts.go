@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fettle/fleet/hub/message"
+	"fettle/internal/ui"
 	"fettle/internal/units"
 	"fettle/report"
 )
@@ -69,9 +70,11 @@ func (db *DB) Restarts(ctx context.Context, scope Scope, from, to, silent time.T
 	if err != nil {
 		return nil, err
 	}
-	rows, err = db.query(ctx, `SELECT h.id, f.subject, f.summary, f.rank FROM findings f JOIN hosts h ON h.id = f.host
-		WHERE f.trap = ? AND f.rank > 0 AND f.accepted = 0 AND h.restarted >= ? AND h.restarted < ?
-		ORDER BY f.rank DESC, f.subject`, report.NotAsBefore.ID(), f, t)
+	w = &where{}
+	scope.hosts(w, "h.")
+	w.and("f.trap = ? AND f.rank > 0 AND f.accepted = 0 AND h.restarted >= ? AND h.restarted < ?", report.NotAsBefore.ID(), f, t)
+	rows, err = db.query(ctx, "SELECT h.id, f.subject, f.summary, f.rank FROM findings f JOIN hosts h ON h.id = f.host"+w.String()+
+		" ORDER BY f.rank DESC, f.subject", w.args...)
 	type of struct {
 		host int64
 		Lost
@@ -155,6 +158,15 @@ func Sum(list []Restart) Comings {
 	})
 	slices.SortStableFunc(out.Away, func(a, b AwayHost) int { return a.Since.Compare(b.Since) })
 	return out
+}
+
+// Few names some hosts, for people.
+func Few(hosts []HostRef) string {
+	var names []string
+	for _, h := range hosts {
+		names = append(names, ui.Visible(h.Name))
+	}
+	return ui.Few(names, 5)
 }
 
 // Headline says it in a line.

@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path"
 	"strconv"
 	"strings"
 
 	"fettle/host"
+	"fettle/host/format/confd"
 	"fettle/host/format/ini"
-	"fettle/internal/sorted"
 )
 
 // Limit is a hard resource limit (getrlimit(2)), in the unit of its kind.
@@ -76,17 +75,13 @@ func limit(s string) (Limit, bool) {
 }
 
 // Limits are the hard limits that a unit's text sets.
-func (t *Text) Limits() Limits { return limits(t.Value, "") }
+func (t *Text) Limits() Limits { return t.limits("Service", "") }
 
 // limits reads settings: "1024:524288" is the soft and the hard one.
-func limits(value func(section, key string) string, prefix string) Limits {
-	section := "Service"
-	if prefix != "" {
-		section = "Manager"
-	}
+func (t *Text) limits(section, prefix string) Limits {
 	out := Limits{}
 	for _, name := range LimitNames {
-		v := value(section, prefix+name)
+		v := t.Value(section, prefix+name)
 		if _, hard, ok := strings.Cut(v, ":"); ok {
 			v = hard
 		}
@@ -102,31 +97,14 @@ func limits(value func(section, key string) string, prefix string) Limits {
 	return out
 }
 
-// systemConf are the folders of system.conf, the last first that count (systemd-system.conf(5)).
-var systemConf = []string{"/usr/lib/systemd", "/usr/local/lib/systemd", "/etc/systemd"}
-
-// DefaultLimits are the hard limits that the manager's configuration gives services without
-// their own; the manager's built-in ones are not in it.
+// DefaultLimits are the hard limits that the manager's configuration (systemd-system.conf(5)) gives
+// services without their own; the manager's built-in ones are not in it.
 func DefaultLimits(ctx context.Context, h *host.Host) (Limits, error) {
 	t := &Text{}
-	var files []string
-	for _, dir := range systemConf {
-		in, err := h.Glob(ctx, path.Join(dir, "system.conf.d"), "*.conf")
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, in...)
+	if err := confd.Settings(ctx, h, "systemd/system.conf", func(file string, text []byte) {
+		t.Entries = append(t.Entries, ini.Parse(ini.Systemd, file, text).Entries...)
+	}); err != nil {
+		return nil, err
 	}
-	sorted.By(files, func(a, b string) int { return strings.Compare(path.Base(a), path.Base(b)) })
-	for _, f := range append([]string{"/usr/lib/systemd/system.conf", "/etc/systemd/system.conf"}, files...) {
-		b, err := h.ReadFile(ctx, f)
-		if host.IsAbsent(err) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		t.Entries = append(t.Entries, ini.Parse(ini.Systemd, f, b).Entries...)
-	}
-	return limits(t.Value, "Default"), nil
+	return t.limits("Manager", "Default"), nil
 }

@@ -186,3 +186,14 @@ func hex(s string) (byte, bool) {
 func Quoted(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$").Replace(s)
 }
+
+// Program is the path that a command line begins with, and the prefixes before it
+// (systemd.service(5), "Special executable prefixes"); empty where there is no command.
+func Program(command string) (name, prefixes string) {
+	f := strings.Fields(command)
+	if len(f) == 0 {
+		return "", ""
+	}
+	name = strings.TrimLeft(f[0], "@-:+!|")
+	return strings.Trim(name, `"'`), f[0][:len(f[0])-len(name)]
+}

@@ -73,6 +73,41 @@ func Files(ctx context.Context, h *host.Host, dirs []string, suffix string) ([]F
 	return out, errors.Join(errs...)
 }
 
+// Settings hands what counts of a program's configuration ("systemd/journald.conf") to take, in
+// the order in which it is read: the first main file of Dirs, then the fragments, which count more
+// (systemd, src/shared/conf-parser.c, config_parse_standard_file_with_dropins).
+func Settings(ctx context.Context, h *host.Host, kind string, take func(file string, text []byte)) error {
+	for _, main := range Dirs(kind) {
+		b, err := h.ReadFile(ctx, main)
+		if host.IsAbsent(err) || errors.Is(err, host.ErrNotRunning) { // a root folder has no /run
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		take(main, b)
+		break
+	}
+	files, err := Files(ctx, h, Dirs(kind+".d"), ".conf")
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if f.Null {
+			continue
+		}
+		b, err := h.ReadFile(ctx, f.Path)
+		if host.IsAbsent(err) {
+			continue // a link that leads nowhere
+		}
+		if err != nil {
+			return err
+		}
+		take(f.Path, b)
+	}
+	return nil
+}
+
 // isNull looks at the link itself: below --root, /dev is not followed.
 func isNull(ctx context.Context, h *host.Host, name string) (bool, error) {
 	for range 8 {
