@@ -121,6 +121,11 @@ func TestRestart(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 
+	r.needWhole = true
+	if r.tell(&checked, 0, "schedule", ""); r.newest().Self.Compared != bootID() {
+		t.Error("a whole report does not say what was compared")
+	}
+
 	// /srv is there again; what goes missing later is not the restart's doing.
 	r.fettle(strings.Replace(lostTwo, `"subject":"/srv"`, `"subject":"10.0.0.7"`, 1), "1")
 	r.compareAgain(t.Context())

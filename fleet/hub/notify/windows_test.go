@@ -91,6 +91,21 @@ func TestWindows(t *testing.T) {
 	})
 }
 
+// TestWindowsQuiet: at night nobody is told of restarts; in the morning he is.
+func TestWindowsQuiet(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), mail+"  quiet: {from: \"22:00\", to: \"07:00\"}\nmaintenance:\n- {from: \"02:00\", to: \"04:00\"}\n")
+	f.reports("web1", "web", "1")
+	want(t, "before", f.after(0), "")
+	f.now = noon.Add(15 * time.Hour)
+	f.reports("web1", "web", "2")
+	f.now = noon.Add(17 * time.Hour)
+	f.reports("web1", "web", "2")
+	want(t, "at five", f.after(0), "")
+	f.now = noon.Add(19*time.Hour + 10*time.Minute)
+	f.reports("web1", "web", "2")
+	want(t, "in the morning", f.after(0), "hub: maintenance (Wed 25 November 02:00 to 04:00): 1 host restarted, 1 not compared")
+}
+
 // TestWindowsOfNewChannel: what was before it is none of its business.
 func TestWindowsOfNewChannel(t *testing.T) {
 	f := newFleet(t, storetest.SQLite(t), mail+"maintenance:\n- {groups: web, from: \"10:00\", to: \"11:00\"}\n")

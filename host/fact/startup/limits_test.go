@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fettle/host/format/ini"
+	"fettle/host/hosttest"
 )
 
 func TestLimit(t *testing.T) {
@@ -17,6 +18,21 @@ func TestLimit(t *testing.T) {
 		if got, ok := limit(text); ok {
 			t.Errorf("%q is taken for %d", text, got)
 		}
+	}
+}
+
+// TestLimitsOf: the hard limit is the second number.
+func TestLimitsOf(t *testing.T) {
+	h := hosttest.New(t, `
+-- root/proc/7/limits --
+Limit                     Soft Limit           Hard Limit           Units     
+Max open files            1024                 524288               files     
+Max locked memory         8388608              unlimited            bytes     
+Max cpu time              unlimited            unlimited            seconds   
+`)
+	got, err := LimitsOf(t.Context(), h, 7)
+	if err != nil || len(got) != 2 || got["LimitNOFILE"] != 524288 || got["LimitMEMLOCK"] != Unlimited {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 

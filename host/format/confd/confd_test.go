@@ -10,6 +10,25 @@ import (
 	"fettle/host/hosttest"
 )
 
+// TestSettings: of the main files the first one counts, and fragments count more.
+func TestSettings(t *testing.T) {
+	h := hosttest.New(t, `
+-- root/etc/x.conf --
+a
+-- root/usr/lib/x.conf --
+hidden
+-- root/usr/lib/x.conf.d/10-a.conf --
+b
+-- link/etc/x.conf.d/20-b.conf --
+/dev/null
+`)
+	got := ""
+	err := Settings(t.Context(), h, "x.conf", func(file string, text []byte) { got += file + ": " + string(text) })
+	if want := "/etc/x.conf: a\n/usr/lib/x.conf.d/10-a.conf: b\n"; err != nil || got != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
 func TestFiles(t *testing.T) {
 	h := hosttest.New(t, `
 -- root/usr/lib/x.d/10-a.conf --
