@@ -115,6 +115,9 @@ func (p *page) title() {
 }
 
 func (p *page) commands() []string {
+	if p.t.Check == nil { // report.NotAsBefore
+		return []string{"sudo fettle after"}
+	}
 	out := []string{"fettle check " + p.art.ID}
 	if p.t.Plan != nil {
 		out = append(out, "fettle fix "+p.art.ID+" --plan")

@@ -257,7 +257,8 @@ func TestCSV(t *testing.T) {
 	if rows < 8 {
 		t.Errorf("%d operations have rows", rows)
 	}
-	if code, body, _ := w.get("/api/v1/restarts?since=1h&until=2h"); code != http.StatusBadRequest || !strings.Contains(body, "until must be after") {
+	code, body, _ := w.get("/api/v1/restarts?since=1h&until=2h")
+	if code != http.StatusBadRequest || !strings.Contains(body, "until must be after") {
 		t.Error(code, body)
 	}
 	if code, body, _ := w.get("/api/v1/restarts?until=soon"); code != http.StatusBadRequest || !strings.Contains(body, `until \"soon\"`) {
