@@ -30,7 +30,7 @@ LDFLAGS := -s -w -funcalign=1 -X fettle/internal/build.version=$(VERSION)
 # How long make test tries odd input on each fuzz target; empty: their seeds alone.
 FETTLE_FUZZ ?= 1s
 
-.PHONY: build test test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs refresh bench man lint dist packages release clean
+.PHONY: build test test-vet test-raced test-plain test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs refresh bench man lint dist packages release clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . $(PROGRAMS:%=./cmd/%)
@@ -44,28 +44,40 @@ RACED = ./assistant/... ./cli/app ./cli/fix ./cli/hub ./cli/serialname ./engine/
 # The database's package has no goroutine, and the page's share what it holds in these tests
 # alone: both run without the detector, whole.
 UNRACED = ./fleet/hub/store/... ./fleet/hub/web
+RACED_PACKAGES = $$($(GO) list $(RACED) | grep -vxF "$$($(GO) list $(UNRACED))")
 RACED_PAGE = TestLive|TestHealth|TestHealthOfWhoHangsUp|TestMetrics|TestServeEnds|TestPageBesideAFlood|TestFeed
 # The database's C code, translated, has no goroutines: instrumented, it is most of what the hub's tests cost.
 RACE = -race '-gcflags=modernc.org/sqlite/lib=-dwarf=false -race=false'
-# Packages at once: many wait for a clock or for other processes. Nobody looks at these tests
-# with a debugger: without its tables less is compiled, and 200 programs are linked in half the
-# time. Without paths of this checkout, the copies that tests make of it are compiled from the
-# same cache. All is vetted once, before, not by each go test again.
-AT_ONCE = -p 4 -timeout 20m -vet=off '-ldflags=-s -w'
-TEST_FLAGS = $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false
+# Nobody looks at these tests with a debugger: without its tables less is compiled, and 200
+# programs are linked in half the time. Without paths of this checkout, the copies that tests
+# make of it are compiled from the same cache. All is vetted once, before, not by each go test.
+TEST_FLAGS = -timeout 20m -vet=off '-ldflags=-s -w'
+test%: export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false
+test%: export GORACE = atexit_sleep_ms=0
 
-test: test-deps
-	@failed=0; raced=$$($(GO) list $(RACED) | grep -vxF "$$($(GO) list $(UNRACED))"); \
-	export FETTLE_FUZZ=$(FETTLE_FUZZ) GORACE=atexit_sleep_ms=0 GOFLAGS="$(TEST_FLAGS)"; \
-	CGO_ENABLED=0 $(GO) vet ./... || failed=1; \
-	CGO_ENABLED=1 $(GO) test $(RACE) $(AT_ONCE) $$raced || failed=1; \
-	CGO_ENABLED=1 $(GO) test $(RACE) $(AT_ONCE) -run '^($(RACED_PAGE))$$' ./fleet/hub/web || failed=1; \
-	CGO_ENABLED=0 $(GO) test $(AT_ONCE) $$($(GO) list ./... | grep -vxF "$$raced") || failed=1; \
+# Both kinds at once, and of each some packages (-p): many wait for a clock or other processes.
+test:
+	@$(MAKE) -s -j2 test-deps test-vet
+	@$(MAKE) -s -k -j2 test-raced test-plain
+
+test-vet:
+	CGO_ENABLED=0 $(GO) vet ./...
+
+test-raced: export CGO_ENABLED = 1
+test-raced: export FETTLE_FUZZ := $(FETTLE_FUZZ)
+test-raced:
+	@failed=0; $(GO) test -p 2 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
+	$(GO) test $(RACE) $(TEST_FLAGS) -run '^($(RACED_PAGE))$$' ./fleet/hub/web || failed=1; \
 	exit $$failed
+
+test-plain: export CGO_ENABLED = 0
+test-plain: export FETTLE_FUZZ := $(FETTLE_FUZZ)
+test-plain:
+	@$(GO) test -p 3 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF "$(RACED_PACKAGES)")
 
 # For the time between two edits: what boots no machine and waits for nothing long.
 test-fast:
-	CGO_ENABLED=0 FETTLE_FUZZ= GOFLAGS="$(TEST_FLAGS)" $(GO) test -short $(AT_ONCE) ./...
+	CGO_ENABLED=0 FETTLE_FUZZ= $(GO) test -short -p 4 $(TEST_FLAGS) ./...
 
 test-deps:
 	@.ci/deps
