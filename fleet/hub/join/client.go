@@ -103,8 +103,6 @@ func credentials(token string, seed []byte) []byte {
 const (
 	asks    = 8
 	askEach = 5 * time.Second
-	// noResponders is the status of NATS' own answer where nobody subscribes.
-	noResponders = "503"
 )
 
 func ask(ctx context.Context, nc *nats.Conn, r Request) (*Reply, error) {
@@ -131,9 +129,6 @@ func ask(ctx context.Context, nc *nats.Conn, r Request) (*Reply, error) {
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			break
 		}
-	}
-	if err == nil && len(m.Data) == 0 && m.Header.Get("Status") == noResponders {
-		err = nats.ErrNoResponders
 	}
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):

@@ -180,3 +180,31 @@ func TestTimeForSingleSignOn(t *testing.T) {
 	}
 	t.Errorf("cookies of a login on its way: %q", h.Values("Set-Cookie"))
 }
+
+// A name is at most 200 bytes long, and is shown to nameShown letters.
+func TestLongNames(t *testing.T) {
+	for n, want := range map[int]bool{1: true, 200: true, 201: false} {
+		if got := Plausible(strings.Repeat("a", n)); got != want {
+			t.Errorf("a name of %d bytes is plausible: %t", n, got)
+		}
+	}
+	for n, whole := range map[int]bool{nameShown: true, nameShown + 1: false} {
+		name := strings.Repeat("é", n)
+		if got := tried(name); (got == name) != whole || !whole && got != strings.Repeat("é", nameShown)+"…" {
+			t.Errorf("a name of %d letters is shown as %q", n, got)
+		}
+	}
+}
+
+// A provider that does not answer is an error, not an empty answer.
+func TestProviderGone(t *testing.T) {
+	gone := errors.New("gone")
+	c := http.Client{Transport: little{roundTrip(func(*http.Request) (*http.Response, error) { return nil, gone })}}
+	if _, err := c.Get("http://provider.example/"); !errors.Is(err, gone) {
+		t.Errorf("%v", err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
