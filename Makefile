@@ -10,7 +10,8 @@
 #   make lab-zfs    builds OpenZFS, of the release and the newest, and the lab on it
 #   make mutate     puts known mistakes into copies of the source: do the tests notice?
 #   make refresh    confirms tables that age (ends of life, fixed versions) by apt and from endoflife.date
-#   make bench      the figures of BENCHMARKS.md
+#   make figures    the first figures of BENCHMARKS.md, of whole processes on this machine
+#   make bench      its figures of single parts
 #   make man        man pages and completions into out/
 #   make lint       vet, gofmt, staticcheck
 #   make dist       static binaries for amd64 and arm64 into dist/
@@ -30,7 +31,7 @@ LDFLAGS := -s -w -funcalign=1 -X fettle/internal/build.version=$(VERSION)
 # How long make test tries odd input on each fuzz target; empty: their seeds alone.
 FETTLE_FUZZ ?= 1s
 
-.PHONY: build test test-vet test-raced test-plain test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs refresh bench man lint dist packages release clean
+.PHONY: build test test-vet test-raced test-plain test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs refresh figures bench man lint dist packages release clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . $(PROGRAMS:%=./cmd/%)
@@ -134,6 +135,9 @@ mutate:
 refresh:
 	$(GO) run ./traps/rules/refresh
 	$(GO) generate ./traps/rules
+
+figures: build
+	$(GO) run ./internal/figures
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...

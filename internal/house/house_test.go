@@ -112,6 +112,7 @@ var starters = []string{
 	"host/confine/",
 	"host/archive/",
 	"internal/means/",
+	"internal/figures/",
 	"internal/mutate/",
 	"internal/sks/",
 	"internal/ui/pager.go",
