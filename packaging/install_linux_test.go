@@ -56,6 +56,13 @@ func debian(t *testing.T, release string) string {
 	return debianWith(t, "base-"+release, release, "systemd-sysv,dbus,bash-completion,ca-certificates")
 }
 
+// withTools is a root with what the tests of many hosts want beside that.
+func withTools(t *testing.T, release string) string {
+	t.Helper()
+	return debianWith(t, "tools-"+release, release,
+		"systemd-sysv,dbus,bash-completion,ca-certificates,apt,curl,iproute2,nftables,openssh-client")
+}
+
 // debianWith is one with these packages, above a base of that name.
 func debianWith(t *testing.T, name, release, packages string) string {
 	t.Helper()
@@ -145,7 +152,7 @@ func TestDebInstalls(t *testing.T) {
 
 // booted boots a root with these files, lets it run a script, and returns what
 // reads the script's results.
-func booted(t *testing.T, root, script string, files map[string]string) func(name string) string {
+func booted(t *testing.T, root, script string, files map[string]string, args ...string) func(name string) string {
 	t.Helper()
 	look, err := os.ReadFile(script)
 	if err != nil {
@@ -170,8 +177,8 @@ func booted(t *testing.T, root, script string, files map[string]string) func(nam
 		t.Fatal(err)
 	}
 	for rebooted := true; rebooted; {
-		boot := exec.Command("systemd-nspawn", "-q", "--register=no", "--keep-unit", "--boot", "--link-journal=no", "--resolv-conf=off",
-			"-D", root)
+		boot := exec.Command("systemd-nspawn", append([]string{"-q", "--register=no", "--keep-unit", "--boot", "--link-journal=no",
+			"--resolv-conf=off", "-D", root}, args...)...)
 		var console bytes.Buffer
 		boot.Stdout, boot.Stderr = &console, &console
 		done := make(chan error, 1)
