@@ -142,9 +142,12 @@ figures: build
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
+# Man pages and completions, by the programs $(1).
+pages = mkdir -p out/completion; for p in $(PROGRAMS); do $(1) man out/man || exit 1; \
+	for s in bash zsh fish; do $(1) completion $$s > out/completion/$$p.$$s || exit 1; done; done
+
 man: build
-	for p in $(PROGRAMS); do ./$$p man out/man || exit 1; done
-	for p in $(PROGRAMS); do for s in bash zsh fish; do mkdir -p out/completion && ./$$p completion $$s > out/completion/$$p.$$s; done; done
+	$(call pages,./$$p)
 
 lint:
 	$(GO) vet ./...
@@ -153,14 +156,18 @@ lint:
 	GOARCH=arm64 $(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
+# One go build for all programs: while one is linked, others are.
 dist:
 	for a in $(ARCHES); do \
-	  for p in $(PROGRAMS); do \
-	    CGO_ENABLED=0 GOOS=linux GOARCH=$$a $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/$$p-linux-$$a ./cmd/$$p || exit 1; \
-	  done; \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$$a $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/linux-$$a/ $(PROGRAMS:%=./cmd/%) || exit 1; \
+	  for p in $(PROGRAMS); do mv dist/linux-$$a/$$p dist/$$p-linux-$$a || exit 1; done; \
+	  rmdir dist/linux-$$a; \
 	done
 
-packages: man dist
+# The pages are by the programs in dist/ where one of them runs here: those of make build are compiled otherwise.
+HERE := $(shell $(GO) env GOHOSTARCH)
+packages: dist $(if $(filter $(HERE),$(ARCHES)),,build)
+	$(call pages,$(if $(filter $(HERE),$(ARCHES)),dist/$$p-linux-$(HERE),./$$p))
 	GO='$(GO)' VERSION='$(VERSION)' PROGRAMS='$(PROGRAMS)' ARCHES='$(ARCHES)' packaging/build
 
 # To verify: docs/release.md. packaging/rehearse does all this twice, with a throwaway key.

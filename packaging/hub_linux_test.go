@@ -10,8 +10,9 @@ import (
 )
 
 // TestHubAndAgent boots a real Debian host with both packages: the services
-// start, the host joins and is checked, root restores the hub from a backup, and
-// nothing is left after a purge.
+// start, the host joins and is checked, its agent saves a snapshot with the rules of
+// the packet filter and takes a pack, root restores the hub from a backup, and nothing
+// is left after a purge.
 func TestHubAndAgent(t *testing.T) {
 	long(t, "boots Debian 12 and 13 with a hub and an agent", "mmdebstrap", "systemd-nspawn")
 	for _, release := range releases {
@@ -20,7 +21,7 @@ func TestHubAndAgent(t *testing.T) {
 }
 
 func hubAndAgent(t *testing.T, release string) {
-	root := debian(t, release)
+	root := withTools(t, release)
 	into := filepath.Join(root, "packages")
 	if err := os.Mkdir(into, 0o755); err != nil {
 		t.Fatal(err)
@@ -37,11 +38,11 @@ func hubAndAgent(t *testing.T, release string) {
 	inside(install...)
 	said := booted(t, root, "testdata/hub.sh", map[string]string{
 		"etc/resolv.conf": "nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\nnameserver 192.0.2.4\n",
-	})
+	}, "--private-network")
 	t.Logf("%s%s%s", said("units"), said("security-hub"), said("security-agent"))
 	for name, want := range map[string]string{
 		"enabled": "disabled\ndisabled\n", "joined": "0\n", "checked": "0\n", "active": "active\nactive\n", "restored": "0\n",
-		"again": "0\n", "asked": "0\n", "failed": "",
+		"again": "0\n", "asked": "0\n", "failed": "", "snapshot": "0\n", "firewall": "0\n", "offered": "0\n", "taken": "0\n",
 	} {
 		if got := said(name); got != want {
 			t.Errorf("%s: %q, want %q\n%s", name, got, want, said("log"))

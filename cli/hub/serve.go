@@ -85,6 +85,9 @@ docs/hub.md describes --notify-config, which fettle-hub notify tests.`,
 			for _, u := range h.URLs() {
 				fmt.Fprintf(p.Stderr, "agents connect to %s\n", u)
 			}
+			if err := ready(); err != nil {
+				c.Log("telling systemd: " + err.Error())
+			}
 			err = pg.run(cmd.Context(), h, c.Log)
 			if cerr := h.Close(); err == nil {
 				err = cerr

@@ -46,3 +46,19 @@ func listen(addr string) (net.Listener, error) {
 	}
 	return net.Listen("tcp", addr)
 }
+
+// ready tells systemd that the service has started (sd_notify(3), Type=notify): who starts it waits until the folder,
+// the database and the agents' port are there, so that the next command finds them.
+func ready() error {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return nil
+	}
+	c, err := net.Dial("unixgram", name) // a name that begins with @ is abstract
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.Write([]byte("READY=1"))
+	return err
+}

@@ -20,6 +20,18 @@ until_so test -e $state/hub.json
 invite=$(fettle-hub invite --uses 1 --group web)
 fettle-agent join "$invite"
 echo "$?" > /result/joined
+# A packet filter, and root who takes the hub's packs.
+nft -f - << 'RULES'
+table inet shop {
+	chain input {
+		type filter hook input priority 0; policy accept;
+		tcp dport 8081 accept
+	}
+}
+RULES
+ssh-keygen -q -t ed25519 -N '' -f /root/key
+echo "ops@example.org $(cut -d' ' -f1,2 /root/key.pub)" > /etc/fettle/pack-keys
+echo 'FETTLE_AGENT_FLAGS=--packs' > /etc/default/fettle-agent
 systemctl enable --now fettle-agent
 until_so checked
 echo "$?" > /result/checked
@@ -28,6 +40,16 @@ fettle-hub users list > /result/users
 systemctl is-active fettle-hub fettle-agent > /result/active
 stat -c '%U %a' -L $state $state/hub.db $state/nats-keys.json > /result/modes
 ss -Hltn > /result/listening 2>&1
+until_so sh -c 'ls /var/lib/fettle/snapshots/*'
+echo "$?" > /result/snapshot
+nft delete table inet shop # which a snapshot without it would not miss
+fettle after --snapshot 1 | grep -q 'inet shop'
+echo "$?" > /result/firewall
+cd /root && fettle pack new acme && fettle pack build acme --key key && fettle-hub pack offer acme-1.pack --canary web
+echo "$?" > /result/offered
+fettle-hub ask --all # with its next report
+until_so test -e /var/lib/fettle/packs/acme.highest
+echo "$?" > /result/taken
 
 # From a backup that root made, in an empty folder, by root.
 fettle-hub backup /root/backup

@@ -41,15 +41,11 @@ func (a acceptance) holds(rank int, summary string, today string) bool {
 
 // acceptances are the hub's of one host.
 func (t *tx) acceptances(ctx context.Context, host int64) (map[findingKey]acceptance, error) {
-	s, err := t.stmt(ctx, "SELECT trap, subject, rank, summary, until, reason, who FROM acceptances WHERE host = ?")
-	if err != nil {
-		return nil, err
-	}
 	type row struct {
 		findingKey
 		acceptance
 	}
-	rows, err := s.QueryContext(ctx, host)
+	rows, err := t.query(ctx, "SELECT trap, subject, rank, summary, until, reason, who FROM acceptances WHERE host = ?", host)
 	list, err := read(rows, err, func(in scanner) (r row, err error) {
 		err = in.Scan(&r.trap, &r.subject, &r.rank, &r.summary, &r.until, &r.reason, &r.who)
 		return r, err
@@ -165,12 +161,8 @@ type saying struct {
 }
 
 func (b *batch) sayings(ctx context.Context, host int64) (map[findingKey]saying, error) {
-	s, err := b.stmt(ctx, "SELECT trap, subject, summary, own FROM findings WHERE host = ?")
-	if err != nil {
-		return nil, err
-	}
 	out := map[findingKey]saying{}
-	rows, err := s.QueryContext(ctx, host)
+	rows, err := b.query(ctx, "SELECT trap, subject, summary, own FROM findings WHERE host = ?", host)
 	_, err = read(rows, err, func(row scanner) (struct{}, error) {
 		var k findingKey
 		var own int
@@ -196,13 +188,9 @@ func (db *DB) Lapse(ctx context.Context) (int, error) {
 	today := db.now().UTC().Format(time.DateOnly)
 	n := 0
 	err := db.within(ctx, func(t *tx) error {
-		s, err := t.stmt(ctx, `SELECT DISTINCT h.id, h.grp, h.labels FROM acceptances a JOIN hosts h ON h.id = a.host
+		rows, err := t.query(ctx, `SELECT DISTINCT h.id, h.grp, h.labels FROM acceptances a JOIN hosts h ON h.id = a.host
 			JOIN findings f ON f.host = a.host AND f.trap = a.trap AND f.subject = a.subject
-			WHERE a.until <> '' AND a.until < ? AND f.accepted = 1 AND f.own = 0 ORDER BY h.id`)
-		if err != nil {
-			return err
-		}
-		rows, err := s.QueryContext(ctx, today)
+			WHERE a.until <> '' AND a.until < ? AND f.accepted = 1 AND f.own = 0 ORDER BY h.id`, today)
 		hosts, err := read(rows, err, func(row scanner) (h hostRow, err error) {
 			err = row.Scan(&h.id, &h.group, &h.labels)
 			return h, err

@@ -77,19 +77,13 @@ func (db *DB) Captures(ctx context.Context, host int64) ([]Capture, error) {
 // CaptureContent hands a capture out, with its host's id, and puts that into the audit's line.
 func (db *DB) CaptureContent(ctx context.Context, id int64, log Audit) (c Capture, content []byte, agent string, err error) {
 	err = db.within(ctx, func(t *tx) error {
-		s, err := t.stmt(
-			ctx,
-			"SELECT c.id, c.at, c.who, c.taken, c.fettle, c.size, c.sha256, c.content, h.agent FROM captures c JOIN hosts h ON h.id = c.host "+
-				"WHERE c.id = ?",
-		)
-		if err != nil {
-			return err
-		}
-		if err := none(c.scan(s.QueryRowContext(ctx, id), &content, &agent)); err != nil {
+		row := t.QueryRowContext(ctx, db.bind("SELECT c.id, c.at, c.who, c.taken, c.fettle, c.size, c.sha256, c.content, h.agent "+
+			"FROM captures c JOIN hosts h ON h.id = c.host WHERE c.id = ?"), id)
+		if err := none(c.scan(row, &content, &agent)); err != nil {
 			return err
 		}
 		log.On = agent
-		_, err = t.exec(ctx, auditInsert, auditRow(log)...)
+		_, err := t.exec(ctx, auditInsert, auditRow(log)...)
 		return err
 	})
 	return c, content, agent, err

@@ -75,11 +75,7 @@ func touchedBy(m *message.Message, was, is *message.State) map[string]bool {
 }
 
 func (b *batch) findings(ctx context.Context, host int64) (map[findingKey]finding, error) {
-	s, err := b.stmt(ctx, "SELECT trap, subject, rank, accepted, known, since FROM findings WHERE host = ?")
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.QueryContext(ctx, host)
+	rows, err := b.query(ctx, "SELECT trap, subject, rank, accepted, known, since FROM findings WHERE host = ?", host)
 	if err != nil {
 		return nil, err
 	}

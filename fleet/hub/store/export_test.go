@@ -140,7 +140,7 @@ func (db *DB) SetBounds(b Bounds) { db.bounds = b }
 func (db *DB) Quick(ctx context.Context, items ...Item) (out map[string]Result, err error) {
 	taken := errors.New("taken back")
 	err = db.within(ctx, func(t *tx) error {
-		together := run(items)
+		together := db.run(items)
 		if len(together) == 0 {
 			return taken
 		}
@@ -153,4 +153,19 @@ func (db *DB) Quick(ctx context.Context, items ...Item) (out map[string]Result, 
 		err = nil
 	}
 	return out, err
+}
+
+// QuickPlan is how PostgreSQL would take messages the quick way.
+func (db *DB) QuickPlan(ctx context.Context, items ...Item) (lines []string, err error) {
+	err = db.within(ctx, func(t *tx) error {
+		b := &batch{tx: t}
+		if err := t.byKeys(ctx); err != nil {
+			return err
+		}
+		from, args := b.values(items)
+		rows, err := t.query(ctx, "EXPLAIN "+quickUpdate(from), args...)
+		lines, err = read(rows, err, func(row scanner) (line string, err error) { return line, row.Scan(&line) })
+		return err
+	})
+	return lines, err
 }

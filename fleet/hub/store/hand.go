@@ -146,11 +146,7 @@ type handing struct {
 // gets now.
 func (b *batch) hand(ctx context.Context, h *hostRow, has []message.HasPack) (out [][]byte, err error) {
 	if !b.laden {
-		s, err := b.stmt(ctx, "SELECT name, version, canary, stage, may FROM packs ORDER BY name")
-		if err != nil {
-			return nil, err
-		}
-		rows, err := s.QueryContext(ctx)
+		rows, err := b.query(ctx, "SELECT name, version, canary, stage, may FROM packs ORDER BY name")
 		if b.packs, err = read(rows, err, func(row scanner) (*handing, error) {
 			p := &handing{}
 			return p, row.Scan(&p.name, &p.version, &p.canary, &p.stage, &p.may)

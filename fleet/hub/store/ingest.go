@@ -52,6 +52,9 @@ func (db *DB) Ingest(ctx context.Context, items []Item) ([]Result, error) {
 	out, end := make([]Result, 0, len(items)), time.Now().Add(slice)
 	err := db.within(ctx, func(t *tx) error {
 		b := &batch{tx: t, tally: newTally()}
+		if err := t.byKeys(ctx); err != nil {
+			return err
+		}
 		for len(out) < len(items) && (len(out) == 0 || time.Now().Before(end)) {
 			some, err := b.some(ctx, items[len(out):])
 			if err != nil {
@@ -69,7 +72,7 @@ func (db *DB) Ingest(ctx context.Context, items []Item) ([]Result, error) {
 
 // some takes the first of some messages: those that one statement may take, or one.
 func (b *batch) some(ctx context.Context, items []Item) ([]Result, error) {
-	together := run(items)
+	together := b.db.run(items)
 	var taken map[string]Result
 	if len(together) == 0 {
 		together = items[:1]

@@ -159,12 +159,8 @@ func (db *DB) countRule(ctx context.Context, trap string) (n int, err error) {
 	for last := int64(0); ; {
 		more := false
 		err := db.within(ctx, func(t *tx) error {
-			s, err := t.stmt(ctx, "SELECT DISTINCT h.id, h.grp, h.labels FROM findings f JOIN hosts h ON h.id = f.host "+
-				"WHERE f.trap = ? AND f.rank > 0 AND h.id > ? AND h.retired = 0 ORDER BY h.id LIMIT 200")
-			if err != nil {
-				return err
-			}
-			rows, err := s.QueryContext(ctx, trap, last)
+			rows, err := t.query(ctx, "SELECT DISTINCT h.id, h.grp, h.labels FROM findings f JOIN hosts h ON h.id = f.host "+
+				"WHERE f.trap = ? AND f.rank > 0 AND h.id > ? AND h.retired = 0 ORDER BY h.id LIMIT 200", trap, last)
 			hosts, err := read(rows, err, func(row scanner) (h hostRow, err error) { return h, row.Scan(&h.id, &h.group, &h.labels) })
 			if err != nil {
 				return err
@@ -239,11 +235,7 @@ func (b *batch) accepts(ctx context.Context, h *hostRow, has string) (*onhub.Lis
 // rulesFor are the rules about a host; a transaction reads them once.
 func (b *batch) rulesFor(ctx context.Context, h *hostRow) ([]Rule, error) {
 	if !b.ruled {
-		s, err := b.stmt(ctx, "SELECT "+ruleColumns+" FROM accept_rules r WHERE r.removed = 0 ORDER BY r.id")
-		if err != nil {
-			return nil, err
-		}
-		rows, err := s.QueryContext(ctx)
+		rows, err := b.query(ctx, "SELECT "+ruleColumns+" FROM accept_rules r WHERE r.removed = 0 ORDER BY r.id")
 		if b.rules, err = read(rows, err, scanRule); err != nil {
 			return nil, err
 		}

@@ -162,12 +162,13 @@ func (db *DB) within(ctx context.Context, do func(*tx) error) error {
 	return t.Commit()
 }
 
-// stmt prepares a statement once in a transaction.
+// stmt prepares a statement of SQLite once in a transaction. PostgreSQL's driver keeps what it prepared by itself,
+// beyond the transaction.
 func (t *tx) stmt(ctx context.Context, q string) (*sql.Stmt, error) {
 	if s := t.ready[q]; s != nil {
 		return s, nil
 	}
-	s, err := t.PrepareContext(ctx, t.db.bind(q))
+	s, err := t.PrepareContext(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("%.100s: %w", q, err)
 	}
@@ -175,12 +176,37 @@ func (t *tx) stmt(ctx context.Context, q string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-func (t *tx) exec(ctx context.Context, q string, args ...any) (int64, error) {
+// byKeys makes PostgreSQL find rows by their keys in this transaction. Of a table that it has not counted yet it takes
+// for granted that a condition leaves one row, and it would read the table once for each host of a statement.
+func (t *tx) byKeys(ctx context.Context) error {
+	if !t.db.pg {
+		return nil
+	}
+	_, err := t.ExecContext(ctx, "SET LOCAL enable_seqscan = off")
+	return err
+}
+
+func (t *tx) query(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
+	if t.db.pg {
+		return t.QueryContext(ctx, t.db.bind(q), args...)
+	}
 	s, err := t.stmt(ctx, q)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	res, err := s.ExecContext(ctx, args...)
+	return s.QueryContext(ctx, args...)
+}
+
+func (t *tx) exec(ctx context.Context, q string, args ...any) (int64, error) {
+	var res sql.Result
+	var err error
+	if t.db.pg {
+		res, err = t.ExecContext(ctx, t.db.bind(q), args...)
+	} else if s, failed := t.stmt(ctx, q); failed != nil {
+		err = failed
+	} else {
+		res, err = s.ExecContext(ctx, args...)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -189,6 +215,9 @@ func (t *tx) exec(ctx context.Context, q string, args ...any) (int64, error) {
 
 // scan reads one row; ErrNone where there is none.
 func (t *tx) scan(ctx context.Context, q string, args []any, into ...any) error {
+	if t.db.pg {
+		return none(t.QueryRowContext(ctx, t.db.bind(q), args...).Scan(into...))
+	}
 	s, err := t.stmt(ctx, q)
 	if err != nil {
 		return err

@@ -52,11 +52,7 @@ func (b *batch) wanted(ctx context.Context, name string) (*message.Pack, error) 
 
 // offered are the names of the packs that are handed on, as far as an answer needs them.
 func (b *batch) offered(ctx context.Context) (string, error) {
-	s, err := b.stmt(ctx, "SELECT name FROM packs WHERE stage <> ? ORDER BY name LIMIT 10")
-	if err != nil {
-		return "", err
-	}
-	rows, err := s.QueryContext(ctx, Stopped)
+	rows, err := b.query(ctx, "SELECT name FROM packs WHERE stage <> ? ORDER BY name LIMIT 10", Stopped)
 	names, err := read(rows, err, func(row scanner) (name string, err error) { return name, row.Scan(&name) })
 	if len(names) == 0 {
 		names = []string{"none"}

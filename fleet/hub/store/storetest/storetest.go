@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -175,4 +176,25 @@ func (s *Server) Database(t testing.TB) string {
 		t.Fatalf("creating a database: %v\n%s", err, out)
 	}
 	return "postgres://fettle@/" + name + "?host=" + url.QueryEscape(s.dir)
+}
+
+// Processor is the time that a process and its children have computed, in seconds.
+func Processor(t testing.TB, pid int) float64 {
+	t.Helper()
+	sum := 0.0
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	for _, p := range append(strings.Fields(string(children)), strconv.Itoa(pid)) {
+		b, _ := os.ReadFile("/proc/" + p + "/stat")
+		_, rest, _ := strings.Cut(string(b), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) < 15 {
+			continue // it has ended
+		}
+		for _, f := range fields[11:13] { // by itself, and in the kernel for it
+			n, _ := strconv.ParseFloat(f, 64)
+			sum += n
+		}
+	}
+	const hertz = 100 // USER_HZ
+	return sum / hertz
 }
