@@ -1,6 +1,7 @@
 package message
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -14,6 +15,7 @@ type template struct {
 	windows []string // the part of the words that a line is first searched for, or one of several
 	fields  []string
 	words   int // bytes of its words: what it says beside its placeholders
+	needs   [][]byte // parts of its words, in order: a line without them is not this message, however it is written
 	re      func() *regexp.Regexp
 	loose   func() *regexp.Regexp // with anything for each placeholder
 }
@@ -65,6 +67,7 @@ func parse(m Message) (*template, error) {
 		return nil, fmt.Errorf(
 			"message %q: it needs %d characters in a row that are always the same, without quotation marks", m.Text, windowSize)
 	}
+	t.needs = needs(parts)
 	source := bounded(m.Text, form.String())
 	t.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
 	anything := loose.String()
@@ -93,6 +96,37 @@ func split(text string) []part {
 		text = text[at[1]:]
 	}
 	return out
+}
+
+// needs are the parts of the words that stand in a log as they are, whatever its form: not what JSON writes
+// otherwise, and not the name of the program, which may be a field of its own.
+func needs(parts []part) [][]byte {
+	var out [][]byte
+	name := true
+	for _, p := range parts {
+		for w := range strings.FieldsSeq(p.words) {
+			if name && strings.HasSuffix(w, ":") {
+				out, name = nil, false
+				continue
+			}
+			for _, run := range strings.FieldsFunc(w, func(r rune) bool { return unsafeInJSON(r) || strings.ContainsRune("'`<>&+", r) }) {
+				out = append(out, []byte(run))
+			}
+		}
+	}
+	return out
+}
+
+// mayBe is a quick look whether a line, or the record of one, may be the message.
+func (t *template) mayBe(line []byte) bool {
+	for _, w := range t.needs {
+		i := bytes.Index(line, w)
+		if i < 0 {
+			return false
+		}
+		line = line[i+len(w):]
+	}
+	return true
 }
 
 // windows are the rarest window of the words; where no words are long enough, those of each
