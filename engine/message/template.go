@@ -99,12 +99,13 @@ func split(text string) []part {
 }
 
 // needs are the parts of the words that stand in a log as they are, whatever its form: not what JSON writes
-// otherwise, and not the name of the program, which may be a field of its own.
+// otherwise, and not the name of the program, which may be a field of its own, or have a number behind it.
 func needs(parts []part) [][]byte {
 	var out [][]byte
 	name := true
 	for _, p := range parts {
 		for w := range strings.FieldsSeq(p.words) {
+			name = name && !strings.ContainsRune(w, '[')
 			if name && strings.HasSuffix(w, ":") {
 				out, name = nil, false
 				continue

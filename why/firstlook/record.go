@@ -20,9 +20,8 @@ type record struct {
 // parser reads lines of the formats in which people have logs: journalctl's short ones,
 // JSON and export, syslog's old and new form, dmesg, containers' and programs' own.
 type parser struct {
-	export  *entry // the entry of journalctl -o export that is being read
-	entry   entry  // room for one entry
-	escaped []byte // room for the text of JSON
+	export *entry // the entry of journalctl -o export that is being read
+	entry  entry  // room for one entry
 }
 
 // line reads one line, without its end. No record: the line has no message, or its entry
