@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -14,8 +15,8 @@ type template struct {
 	Message
 	windows []string // the part of the words that a line is first searched for, or one of several
 	fields  []string
-	words   int // bytes of its words: what it says beside its placeholders
-	needs   [][]byte // parts of its words, in order: a line without them is not this message, however it is written
+	words   int        // bytes of its words: what it says beside its placeholders
+	needs   [][][]byte // parts of its words, in order: a line without them is not this message, however it is written
 	re      func() *regexp.Regexp
 	loose   func() *regexp.Regexp // with anything for each placeholder
 }
@@ -67,7 +68,7 @@ func parse(m Message) (*template, error) {
 		return nil, fmt.Errorf(
 			"message %q: it needs %d characters in a row that are always the same, without quotation marks", m.Text, windowSize)
 	}
-	t.needs = needs(parts)
+	t.needs = needs(m.Text)
 	source := bounded(m.Text, form.String())
 	t.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
 	anything := loose.String()
@@ -98,34 +99,46 @@ func split(text string) []part {
 	return out
 }
 
-// needs are the parts of the words that stand in a log as they are, whatever its form: not what JSON writes
+// needs are the parts of a text that stand in a log as they are, whatever its form: not what JSON writes
 // otherwise, and not the name of the program, which may be a field of its own, or have a number behind it.
-func needs(parts []part) [][]byte {
-	var out [][]byte
-	name := true
-	for _, p := range parts {
-		for w := range strings.FieldsSeq(p.words) {
-			name = name && !strings.ContainsRune(w, '[')
-			if name && strings.HasSuffix(w, ":") {
-				out, name = nil, false
-				continue
-			}
-			for _, run := range strings.FieldsFunc(w, func(r rune) bool { return unsafeInJSON(r) || strings.ContainsRune("'`<>&+", r) }) {
-				out = append(out, []byte(run))
-			}
+// Of a choice, one of them.
+func needs(text string) [][][]byte {
+	if first, rest, ok := strings.Cut(text, " "); ok && strings.HasSuffix(first, ":") && !strings.Contains(first, "[") {
+		text = rest
+	}
+	var out [][][]byte
+	for _, p := range split(text) {
+		for _, run := range strings.FieldsFunc(p.words, func(r rune) bool { return r == ' ' || escaped(r) }) {
+			out = append(out, [][]byte{[]byte(run)})
 		}
+		if p.all == nil || slices.ContainsFunc(p.all, func(s string) bool { return s == "" || strings.ContainsFunc(s, escaped) }) {
+			continue
+		}
+		var choice [][]byte
+		for _, s := range p.all {
+			choice = append(choice, []byte(s))
+		}
+		out = append(out, choice)
 	}
 	return out
 }
 
+// escaped is what one or the other program that writes JSON writes otherwise.
+func escaped(r rune) bool { return unsafeInJSON(r) || strings.ContainsRune("'`<>&+", r) }
+
 // mayBe is a quick look whether a line, or the record of one, may be the message.
 func (t *template) mayBe(line []byte) bool {
-	for _, w := range t.needs {
-		i := bytes.Index(line, w)
-		if i < 0 {
+	for _, choice := range t.needs {
+		end := -1
+		for _, w := range choice {
+			if i := bytes.Index(line, w); i >= 0 && (end < 0 || i+len(w) < end) {
+				end = i + len(w)
+			}
+		}
+		if end < 0 {
 			return false
 		}
-		line = line[i+len(w):]
+		line = line[end:]
 	}
 	return true
 }

@@ -10,7 +10,7 @@ import (
 
 // Bounds: no more than this is kept of a log of any length.
 const (
-	maxGroups  = 2000
+	maxGroups  = 8000
 	maxKnown   = 40000 // masked texts whose group is known at once
 	maxBucket  = 40    // groups among which a new text looks for its like
 	maxText    = 600   // bytes of a text
@@ -27,7 +27,6 @@ type group struct {
 	by, unit, host string
 	template       []string // words; a place where texts differ is wild
 	text           string   // the first of them
-	lastText       string
 	id             string
 	prio           int // the most severe; -1 where none is known
 	count          int64
@@ -191,9 +190,6 @@ func (n *group) count1(r *record, line int64) {
 		if v := judge(r); v.score > n.verdict.score {
 			n.verdict = v
 		}
-	}
-	if n.count > 1 && n.count&(n.count-1) == 0 { // now and then: it is shown as an example only
-		n.lastText = string(r.text[:min(len(r.text), maxText)])
 	}
 }
 

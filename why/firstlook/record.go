@@ -145,9 +145,13 @@ func (r *record) said(b []byte, year bool) []byte {
 		r.host, r.by = host, name // an empty message
 		return nil
 	}
-	if f := bytes.SplitN(rest, []byte(" "), 4); year && r.prio >= 0 && len(f) == 4 {
-		r.host, r.by = host, f[0]
-		text = f[3]
+	if !year || r.prio < 0 {
+		return b
+	}
+	by, text, _ = bytes.Cut(rest, []byte(" "))
+	_, text, _ = bytes.Cut(text, []byte(" ")) // the pid
+	if _, text, ok = bytes.Cut(text, []byte(" ")); ok {
+		r.host, r.by = host, by
 		if bytes.HasPrefix(text, []byte("- ")) {
 			return text[2:]
 		}
@@ -162,8 +166,14 @@ func (r *record) said(b []byte, year bool) []byte {
 // program reads "nginx[123]", "postfix/smtp[7]", "(sd-pam)".
 func program(b []byte) ([]byte, bool) {
 	name, pid, hasPID := bytes.Cut(b, []byte("["))
-	if len(name) == 0 || len(name) > 128 || bytes.ContainsAny(name, " \t\"=<>{}") || hasPID && !bytes.HasSuffix(pid, []byte("]")) {
+	if len(name) == 0 || len(name) > 128 || hasPID && !bytes.HasSuffix(pid, []byte("]")) {
 		return nil, false
+	}
+	for _, c := range name {
+		switch c {
+		case ' ', '\t', '"', '=', '<', '>', '{', '}':
+			return nil, false
+		}
 	}
 	return name, true
 }
