@@ -64,11 +64,15 @@ func parse(m Message) (*template, error) {
 			loose.WriteString(`.*`)
 		}
 	}
-	if t.windows = windows(parts); t.windows == nil {
+	said := spoken(m.Text)
+	if t.windows = windows(split(said)); t.windows == nil {
+		t.windows = windows(parts)
+	}
+	if t.windows == nil {
 		return nil, fmt.Errorf(
 			"message %q: it needs %d characters in a row that are always the same, without quotation marks", m.Text, windowSize)
 	}
-	t.needs = needs(m.Text)
+	t.needs = needs(said)
 	source := bounded(m.Text, form.String())
 	t.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
 	anything := loose.String()
@@ -99,13 +103,17 @@ func split(text string) []part {
 	return out
 }
 
-// needs are the parts of a text that stand in a log as they are, whatever its form: not what JSON writes
-// otherwise, and not the name of the program, which may be a field of its own, or have a number behind it.
-// Of a choice, one of them.
-func needs(text string) [][][]byte {
+// spoken is a text without the name of the program, which may be a field of its own, or have a number behind it.
+func spoken(text string) string {
 	if first, rest, ok := strings.Cut(text, " "); ok && strings.HasSuffix(first, ":") && !strings.Contains(first, "[") {
-		text = rest
+		return rest
 	}
+	return text
+}
+
+// needs are the parts of a text that stand in a log as they are, whatever its form: not what JSON writes
+// otherwise. Of a choice, one of them.
+func needs(text string) [][][]byte {
 	var out [][][]byte
 	for _, p := range split(text) {
 		for _, run := range strings.FieldsFunc(p.words, func(r rune) bool { return r == ' ' || escaped(r) }) {
