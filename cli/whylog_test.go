@@ -29,8 +29,9 @@ var logForms = map[string]func(w io.Writer, n int, by, text string){
 			"SYSLOG_IDENTIFIER": by, "MESSAGE": text})
 	},
 	"export": func(w io.Writer, n int, by, text string) {
-		fmt.Fprintf(w, "__CURSOR=s=6f0c5a1e8b774d8e9c2d3e4f5a6b7c8d;i=%x;t=%x;x=%x\n__REALTIME_TIMESTAMP=%d\n", n, n, n, 1772524800000000+n)
-		fmt.Fprintf(w, "_HOSTNAME=web1\n_TRANSPORT=journal\nPRIORITY=6\n_SYSTEMD_UNIT=%s.service\n_EXE=/usr/sbin/%[1]s\nSYSLOG_IDENTIFIER=%[1]s\nMESSAGE=%s\n\n", by, text)
+		fmt.Fprintf(w, "__CURSOR=s=6f0c5a1e8b774d8e9c2d3e4f5a6b7c8d;i=%x;t=%x;x=%x\n", n, n, n)
+		fmt.Fprintf(w, "__REALTIME_TIMESTAMP=%d\n_HOSTNAME=web1\n_TRANSPORT=journal\nPRIORITY=6\n", 1772524800000000+n)
+		fmt.Fprintf(w, "_SYSTEMD_UNIT=%s.service\n_EXE=/usr/sbin/%[1]s\nSYSLOG_IDENTIFIER=%[1]s\nMESSAGE=%s\n\n", by, text)
 	},
 }
 

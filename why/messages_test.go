@@ -194,7 +194,9 @@ func TestNeighbours(t *testing.T) {
 		"md/raid1:md0: read error corrected (8 sectors at 12 on sdb1)":                                      "mdadm-bad-blocks",
 		"mdadm[812]: DegradedArray event detected on md device /dev/md0":                                    "raid-degraded",
 		"mdadm[812]: Fail event detected on md device /dev/md0, component device /dev/sdb1":                 "raid-degraded",
-		"mdadm[812]: RebuildFinished event detected on md device /dev/md0":                                  "",
+		"State : clean, degraded": "raid-degraded",
+		"State : clean":           "",
+		"mdadm[812]: RebuildFinished event detected on md device /dev/md0": "",
 		// blocked tasks
 		"INFO: task nfsd:432 blocked for more than 120 seconds.":        "kernel-complaints",
 		"INFO: task sync:432 blocked for more than 120 seconds.":        "kernel-complaints",
@@ -228,6 +230,7 @@ func TestNeighbours(t *testing.T) {
 		// units
 		"systemd[1]: nginx.service: Failed with result 'exit-code'.":                  "units-failed",
 		"systemd[1]: nginx.service: Scheduled restart job, restart counter is at 12.": "unit-restart-loop",
+		"systemd[1]: nginx.service: Scheduled restart job, restart counter is at 1.":  "",
 		"systemd[1]: nginx.service: Deactivated successfully.":                        "",
 		"systemd[1]: Timed out waiting for device /dev/mapper/crypt-data.":            "device-timeout-at-boot",
 		"systemd[1]: Dependency failed for Local File Systems.":                       "fstab-without-nofail",

@@ -126,6 +126,20 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// TestWordsOfNoFailure: words of failure in a message that reports none do not make it stand out.
+func TestWordsOfNoFailure(t *testing.T) {
+	for text, failing := range map[string]bool{
+		"check: Scanning 1 areas for low memory corruption":          false,
+		"check: Scanning for low memory corruption every 60 seconds": false,
+		"Corrupted low memory at 0x1000":                             true, "0 errors found": false, "3 errors found": true,
+	} {
+		v := judge(&record{by: []byte("kernel"), text: []byte(text), prio: -1})
+		if v.score >= telling != failing {
+			t.Errorf("%q: %.1f %q", text, v.score, v.why)
+		}
+	}
+}
+
 // letters writes a number in letters.
 func letters(n int) string {
 	b := []byte{'q'}

@@ -99,7 +99,7 @@ var harmless = lazy.Regexp(`(?i)\b(?:(?:0|no|zero|without(?: any)?) (?:\w+ )?(?:
 	`(?:error|fail)[_-]?(?:log|count|handler|handling|over|back|safe)\w*|log level|err(?:or)?=(?:null|nil|0)\b|last known|` +
 	`(?:terminated|exited|ended) (?:normally|gracefully|with success|successfully)|(?:with|without|no) (?:success|problems?)|(?:is|` +
 	`was) shut down|` +
-	`succe(?:ss|eded)\w*|if (?:this|it) fails|crash ?kernel|panic[=_]\w+|no such limit|` +
+	`for low memory corruption|succe(?:ss|eded)\w*|if (?:this|it) fails|crash ?kernel|panic[=_]\w+|no such limit|` +
 	`exception(?:al)? handling|reset (?:controller|gpio)|` +
 	`watchdog timeout set)\b`)
 
