@@ -54,6 +54,9 @@ func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 		if opt.disk > 0 {
 			uml = append(uml, "ubd0="+diskFile)
 		}
+		if !opt.raid6 {
+			uml = append(uml, "initcall_blacklist=raid6_select_algo")
+		}
 		return uml, nil
 	case "qemu":
 		qemu, err := FindTool("qemu-system-x86_64")

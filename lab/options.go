@@ -26,7 +26,8 @@ type Options struct {
 	devices []string // what the scenario's needs say
 	client  *Client  // likewise
 	acpi    []byte
-	disk    int // MiB of the disk that outlives a restart; 0 is none
+	disk    int  // MiB of the disk that outlives a restart; 0 is none
+	raid6   bool // the kernel chooses how to compute it
 }
 
 // GuestFettle is where a guest has the fettle that is proven.

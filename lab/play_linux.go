@@ -47,6 +47,7 @@ func play(ctx context.Context, o Orders, name string, needs Needs, opt Options) 
 		return v, fmt.Errorf("%s needs %d MiB of memory for its machine, and %d MiB are available here", v.Name(), all, free)
 	}
 	opt.devices, opt.client, opt.acpi = needs.Devices, needs.Client, needs.ACPI
+	opt.raid6 = needs.parity() || opt.Shell != ""
 	if needs.Client != nil {
 		needs.Modules = slices.Concat(needs.Modules, clientModules)
 	}
@@ -156,6 +157,15 @@ func (v *Verdict) hear(msg message, opt Options) (done bool) {
 		opt.OnStage(*stage)
 	}
 	return msg.Done
+}
+
+// parity tells whether the guest may compute RAID6's second parity: the module of
+// RAID4, 5 and 6 calls it. A kernel that has it built in tries at each boot which way
+// is fastest, and spends half of the time to its init on that (lib/raid6/algos.c, 6.1).
+func (n Needs) parity() bool {
+	return slices.ContainsFunc([]string{"raid456", "dm-raid"}, func(m string) bool {
+		return slices.Contains(n.Modules, m) || slices.Contains(n.MayModules, m)
+	})
 }
 
 // memory is that of the machine, in MiB.
