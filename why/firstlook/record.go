@@ -86,10 +86,11 @@ func textLine(b []byte) record {
 	b = r.priority(b)
 	n, year := stampLen(b)
 	r.stamp, b = bytes.TrimRight(b[:n], " :"), bytes.TrimLeft(b[n:], " ")
-	if n > 0 && b != nil {
+	kernel := len(r.stamp) > 1 && r.stamp[0] == '[' && (!year || digits(r.stamp[1:]) == 0) // as dmesg has it, or dmesg -T
+	if n > 0 && b != nil && (!kernel || monotonic(b)) {
 		b = r.said(b, year)
 	}
-	if string(r.by) == "kernel" || len(r.by) == 0 && n > 0 && r.stamp[0] == '[' {
+	if string(r.by) == "kernel" || len(r.by) == 0 && kernel {
 		r.by = []byte("kernel")
 		if k := kernelLen(b); k > 0 { // rsyslog leaves the kernel's own stamp
 			b = b[k:]
@@ -97,6 +98,14 @@ func textLine(b []byte) record {
 	}
 	r.text = bytes.TrimSpace(b)
 	return r
+}
+
+// monotonic tells whether a host and who speaks follow the kernel's stamp, as journalctl -o short-monotonic
+// writes them: of the kernel's own "r8169 0000:02:00.0: …" none is a host.
+func monotonic(b []byte) bool {
+	_, rest, _ := bytes.Cut(b, []byte(" "))
+	by, _, ok := bytes.Cut(rest, []byte(": "))
+	return ok && (string(by) == "kernel" || bytes.HasSuffix(by, []byte("]")))
 }
 
 // composed cuts "name_1  | text", as docker compose prefixes what its containers print.
