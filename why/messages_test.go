@@ -230,6 +230,7 @@ func TestNeighbours(t *testing.T) {
 		// units
 		"systemd[1]: nginx.service: Failed with result 'exit-code'.":                  "units-failed",
 		"systemd[1]: nginx.service: Scheduled restart job, restart counter is at 12.": "unit-restart-loop",
+		"systemd[1]: Failed to start nginx.service - A high performance web server.":  "units-failed",
 		"systemd[1]: nginx.service: Scheduled restart job, restart counter is at 1.":  "",
 		"systemd[1]: nginx.service: Deactivated successfully.":                        "",
 		"systemd[1]: Timed out waiting for device /dev/mapper/crypt-data.":            "device-timeout-at-boot",
