@@ -68,7 +68,13 @@ func Told(ranked []Match) (matches, near []Match) {
 // Rank is Find without the threshold. Messages are looked for line by line, and a line's
 // verdict depends on nothing else; what somebody wrote is read as a whole, where no line
 // is a message that only one trap's victims print.
-func (x *Index) Rank(r io.Reader) ([]Match, error) {
+func (x *Index) Rank(r io.Reader) ([]Match, error) { return x.RankBeside(r, io.Discard) }
+
+// RankBeside is Rank for a text that something else reads along until a message names a trap:
+// what it looks for is then not asked for.
+func (x *Index) RankBeside(r io.Reader, other io.Writer) ([]Match, error) {
+	f := x.newFinder()
+	r = tee{r, other, f}
 	head := make([]byte, proseBytes+1)
 	n, err := io.ReadFull(r, head)
 	head = head[:n]
@@ -76,7 +82,6 @@ func (x *Index) Rank(r io.Reader) ([]Match, error) {
 	if err != nil && !whole {
 		return nil, err
 	}
-	f := x.newFinder()
 	if err := x.messages.Read(io.MultiReader(bytes.NewReader(head), r), f.said); err != nil {
 		return nil, err
 	}
@@ -93,11 +98,27 @@ func (x *Index) newFinder() *finder {
 	}
 }
 
+// tee writes what is read until the finder has named a trap.
+type tee struct {
+	r io.Reader
+	w io.Writer
+	f *finder
+}
+
+func (t tee) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	if !t.f.named {
+		_, _ = t.w.Write(p[:n])
+	}
+	return n, err
+}
+
 type finder struct {
 	x       *Index
 	tk      tokenizer
 	sc      *scratch
 	best    []best
+	named   bool            // a message names a trap
 	sure    bool            // a message says which trap it is
 	covered map[string]bool // lines that are a message and nothing else
 	heard   map[string]bool // lines that hold one
@@ -122,6 +143,7 @@ func (f *finder) said(l *message.Line, hits []message.Hit) {
 		if harmless[t] {
 			continue
 		}
+		f.named = true
 		f.best[t].message(&m, f.x.messages.Weight(h.Index), l)
 		f.sure = f.sure || !m.Perhaps
 	}

@@ -316,6 +316,29 @@ func sixty(t testing.TB) []*trap.Trap {
 	return out
 }
 
+// TestReadBeside: what reads along gets all of a text in which no message is, and no more of one when a message
+// has named a trap, harmless ones not among them.
+func TestReadBeside(t *testing.T) {
+	x := testIndex(t)
+	hay := strings.Repeat("Jan  2 03:04:05 web1 app[1]: nothing of note\n", 20_000)
+	for line, all := range map[string]bool{
+		"": true,
+		"Jan  2 03:04:05 web1 systemd[1]: nginx.service: Failed with result 'exit-code'.\n": false,
+		"Jan  2 03:04:05 web1 app[1]: inotify_add_watch: No space left on device\n":         true,
+	} {
+		var beside bytes.Buffer
+		if _, err := x.RankBeside(strings.NewReader(line+hay), &beside); err != nil {
+			t.Fatal(err)
+		}
+		switch got := beside.String(); {
+		case all && got != line+hay:
+			t.Errorf("%q: %d of %d bytes were read along", line, len(got), len(line+hay))
+		case !all && (len(got) > len(hay)/2 || !strings.HasPrefix(line+hay, got)):
+			t.Errorf("%q: %d bytes were read along after a trap was named", line, len(got))
+		}
+	}
+}
+
 // BenchmarkWhy is all that fettle why does but for starting: parsing and
 // indexing the lore of 60 traps, and finding one paste. The lore differs from
 // run to run, because Article keeps what it parsed.

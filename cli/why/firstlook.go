@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -39,13 +38,8 @@ var Answers = run.Answers{
 	},
 }
 
-// firstLook reads along while the text is searched for traps.
+// firstLook reads along while the text is searched for traps, until one is named.
 type firstLook struct{ look *firstlook.Look }
-
-func beginFirstLook(in io.Reader) (firstLook, io.Reader) {
-	l := firstLook{firstlook.New()}
-	return l, io.TeeReader(in, l.look)
-}
 
 // report is the first look at a log that no trap explains; nil where the text is no log and
 // none of its words has a meaning that is written down.

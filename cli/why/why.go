@@ -111,9 +111,9 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 	if err != nil {
 		return app.Failf("%w", err)
 	}
-	look, in := beginFirstLook(in)
+	look := firstLook{firstlook.New()}
 	var head bytes.Buffer // what a short paste shows is read a second time
-	ranked, err := x.Rank(io.TeeReader(interruptible{ctx, in}, &bounded{&head}))
+	ranked, err := x.RankBeside(io.TeeReader(interruptible{ctx, in}, &bounded{&head}), look.look)
 	if ctx.Err() != nil {
 		return app.Failf("interrupted while reading the text")
 	}

@@ -195,11 +195,16 @@ func (l *Line) informs() bool {
 
 // clean drops escape sequences and makes spaces of other control characters.
 func clean(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
+	first := 0
+	for first < len(s) && s[first] >= ' ' && s[first] != 0x7f {
+		first++
+	}
+	if first == len(s) {
 		return s
 	}
 	var b strings.Builder
-	for i := 0; i < len(s); i++ {
+	b.WriteString(s[:first])
+	for i := first; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == 0x1b:
 			i += escapeLen(s[i:]) - 1

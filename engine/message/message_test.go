@@ -145,6 +145,28 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestNearMiss: a line that has the words of one message in part is still searched for others, and so are the lines behind
+// it. What a message must have may come in any order of fields.
+func TestNearMiss(t *testing.T) {
+	s := set(t, "kernel|table full, dropping packet", "app|Could not read <path>: full disk", "app|worker: <gave up|died in pain> at last")
+	for log, want := range map[string]int{
+		"app[1]: Could not read it, nf_conntrack: table full, no more":                                          0,
+		"kernel: Could not read it, nf_conntrack: table full, dropping packet":                                  1,
+		"app[1]: Could not read it\napp[1]: Could not read /x: full disk\n":                                     1,
+		"app[1]: Could not read /x: table full\nkernel: table full, dropping packet\n":                          1,
+		`{"MESSAGE":"died in pain at last","PRIORITY":"3","SYSLOG_IDENTIFIER":"worker"}`:                        1,
+		`{"SYSLOG_IDENTIFIER":"worker","MESSAGE":"died at last"}`:                                               0,
+		"__CURSOR=1\nMESSAGE=gave up at last\nSYSLOG_IDENTIFIER=worker\n\n":                                     1,
+		"app[1]: Could not read it\napp[1]: Could \x1b[1mnot\x1b[0m read /x: full disk\n":                       1,
+		`{"MESSAGE":"Could not read it"}` + "\n" + `{"MESSAGE":[67,111,117,108,100,32,110,111,116,32],"X":"a"}`: 0,
+	} {
+		n := 0
+		if err := s.Read(strings.NewReader(log), func(_ *Line, hits []Hit) { n += len(hits) }); err != nil || n != want {
+			t.Errorf("%q: %d messages, want %d; %v", log, n, want, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("Jan  2 03:04:05 web1 sshd[12]: a")
 	f.Add("<165>1 2003-10-11T22:14:15Z web1 su - - [x y=\"\\]\"] a")

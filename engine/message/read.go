@@ -66,24 +66,32 @@ func (w *walk) whole(b []byte) int {
 	return bytes.LastIndexByte(b, '\n') + 1
 }
 
-// walk judges the lines of b in which a window stands; of those with escape sequences,
-// which may be in the midst of one, all.
+// walk judges the lines of b in which the words of a message stand; of those with escape
+// sequences, which may be in the midst of one, all.
 func (w *walk) walk(b []byte) {
 	escape := bytes.IndexByte(b, 0x1b)
 	list := bytes.Index(b, []byte(listed))
-	for from := 0; from < len(b); {
-		at, _ := w.set.scan.next(b, from)
+	for from, seen := 0, 0; from < len(b); {
+		at, found := w.set.scan.next(b, seen)
+		hidden := len(b)
 		for _, other := range []int{escape, list} {
-			if other >= 0 && (at < 0 || other+1 < at) {
-				at = other + 1
+			if other >= 0 {
+				hidden = min(hidden, other)
 			}
 		}
-		if at < 0 {
+		if at < 0 && hidden == len(b) {
 			return
 		}
+		if at < 0 || hidden+1 < at {
+			at, found = hidden+1, nil
+		}
 		start, end := w.bounds(b, from, at-1)
+		if hidden >= end && !w.set.mayBe(found, b[start:end]) {
+			seen = at - windowSize + 1 // the line may have other windows
+			continue
+		}
 		w.line(b[start:end])
-		from = end
+		from, seen = end, end
 		if escape >= 0 && escape < from {
 			escape = index(b, from, "\x1b")
 		}

@@ -9,6 +9,7 @@ package message
 // several hundred.
 type scanner struct {
 	shift [1 << blockBits]uint8
+	mid   [1 << blockBits]bool // three bytes that a window has before its last three: most others end here
 	at    map[[windowSize]byte][]int // the templates of a window
 }
 
@@ -37,6 +38,7 @@ func (s *scanner) add(n int, w string) {
 		b := block(w[i], w[i+1], w[i+2])
 		s.shift[b] = min(s.shift[b], uint8(windowSize-3-i))
 	}
+	s.mid[block(w[windowSize-6], w[windowSize-5], w[windowSize-4])] = true
 	key := [windowSize]byte([]byte(w))
 	s.at[key] = append(s.at[key], n)
 }
@@ -48,8 +50,10 @@ func (s *scanner) next(text []byte, from int) (end int, templates []int) {
 			i += int(skip)
 			continue
 		}
-		if found := s.at[[windowSize]byte(text[i-windowSize:i])]; found != nil {
-			return i, found
+		if s.mid[block(text[i-6], text[i-5], text[i-4])] {
+			if found := s.at[[windowSize]byte(text[i-windowSize:i])]; found != nil {
+				return i, found
+			}
 		}
 		i++
 	}

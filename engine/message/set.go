@@ -78,6 +78,11 @@ func (s *Set) Missed(l *Line) []int {
 	}
 }
 
+// mayBe tells whether a line, or the record of one, may be one of these messages.
+func (s *Set) mayBe(templates []int, line []byte) bool {
+	return slices.ContainsFunc(templates, func(i int) bool { return s.all[i].mayBe(line) })
+}
+
 // Match finds the messages in what one line says.
 func (s *Set) Match(l *Line) []Hit {
 	if l.informs() {
@@ -97,6 +102,9 @@ func (s *Set) Match(l *Line) []Hit {
 				continue
 			}
 			tried = append(tried, i)
+			if !s.all[i].mayBe(text) {
+				continue
+			}
 			if h, ok := s.all[i].match(l); ok {
 				h.Index = i
 				hits = append(hits, h)

@@ -1,8 +1,10 @@
 package message
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -13,7 +15,8 @@ type template struct {
 	Message
 	windows []string // the part of the words that a line is first searched for, or one of several
 	fields  []string
-	words   int // bytes of its words: what it says beside its placeholders
+	words   int        // bytes of its words: what it says beside its placeholders
+	needs   [][][]byte // parts of its words, in order: a line without them is not this message, however it is written
 	re      func() *regexp.Regexp
 	loose   func() *regexp.Regexp // with anything for each placeholder
 }
@@ -61,10 +64,15 @@ func parse(m Message) (*template, error) {
 			loose.WriteString(`.*`)
 		}
 	}
-	if t.windows = windows(parts); t.windows == nil {
+	said := spoken(m.Text)
+	if t.windows = windows(split(said)); t.windows == nil {
+		t.windows = windows(parts)
+	}
+	if t.windows == nil {
 		return nil, fmt.Errorf(
 			"message %q: it needs %d characters in a row that are always the same, without quotation marks", m.Text, windowSize)
 	}
+	t.needs = needs(said)
 	source := bounded(m.Text, form.String())
 	t.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
 	anything := loose.String()
@@ -93,6 +101,54 @@ func split(text string) []part {
 		text = text[at[1]:]
 	}
 	return out
+}
+
+// spoken is a text without the name of the program, which may be a field of its own, or have a number behind it.
+func spoken(text string) string {
+	if first, rest, ok := strings.Cut(text, " "); ok && strings.HasSuffix(first, ":") && !strings.Contains(first, "[") {
+		return rest
+	}
+	return text
+}
+
+// needs are the parts of a text that stand in a log as they are, whatever its form: not what JSON writes
+// otherwise. Of a choice, one of them.
+func needs(text string) [][][]byte {
+	var out [][][]byte
+	for _, p := range split(text) {
+		for _, run := range strings.FieldsFunc(p.words, func(r rune) bool { return r == ' ' || escaped(r) }) {
+			out = append(out, [][]byte{[]byte(run)})
+		}
+		if p.all == nil || slices.ContainsFunc(p.all, func(s string) bool { return s == "" || strings.ContainsFunc(s, escaped) }) {
+			continue
+		}
+		var choice [][]byte
+		for _, s := range p.all {
+			choice = append(choice, []byte(s))
+		}
+		out = append(out, choice)
+	}
+	return out
+}
+
+// escaped is what one or the other program that writes JSON writes otherwise.
+func escaped(r rune) bool { return unsafeInJSON(r) || strings.ContainsRune("'`<>&+", r) }
+
+// mayBe is a quick look whether a line, or the record of one, may be the message.
+func (t *template) mayBe(line []byte) bool {
+	for _, choice := range t.needs {
+		end := -1
+		for _, w := range choice {
+			if i := bytes.Index(line, w); i >= 0 && (end < 0 || i+len(w) < end) {
+				end = i + len(w)
+			}
+		}
+		if end < 0 {
+			return false
+		}
+		line = line[end:]
+	}
+	return true
 }
 
 // windows are the rarest window of the words; where no words are long enough, those of each

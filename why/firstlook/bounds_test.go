@@ -85,6 +85,61 @@ func TestFailureSurvivesTheFlood(t *testing.T) {
 	}
 }
 
+// TestRefusedOnce: a text that finds no room is counted where one like it has a group later.
+func TestRefusedOnce(t *testing.T) {
+	l := New()
+	say := func(text string) { fmt.Fprintf(l, "Jan  2 03:04:05 host app[1]: %s\n", text) }
+	for i := range maxBucket {
+		say("start " + letters(i) + " " + letters(7*i+1) + " " + letters(11*i+5))
+	}
+	for range 3 {
+		say("start moon sun stars")
+	}
+	if l.groups.dropped != 3 || len(l.groups.all) != maxBucket {
+		t.Fatalf("%d dropped, %d groups", l.groups.dropped, len(l.groups.all))
+	}
+	say("start moon sun failed")
+	say("start moon sun stars")
+	g := l.groups.all[len(l.groups.all)-1]
+	if l.groups.dropped != 3 || g.count != 2 {
+		t.Errorf("%d dropped, %q counted %d times", l.groups.dropped, g.template, g.count)
+	}
+}
+
+// TestLevels: what a program calls a line counts, whatever words are in it besides.
+func TestLevels(t *testing.T) {
+	for text, want := range map[string]string{
+		"level=fatal msg=x": "fatal", "F0102 12:00:00 1 x.go:7] x": "fatal", "x [EMERG] y": "fatal", "CRIT x": "fatal",
+		"E0102 12:00:00 1 x.go:7] x": "error", "<error> x": "error", "SEVERE x": "error", `{"level":"error"}`: "error", "a ERR: x": "",
+		"W0102 12:00:00 1 x.go:7] x": "warning", `{"level":"warn"}`: "warning", "x WARNING: y": "warning", "forewarned": "",
+		"I0102 12:00:00 1 x.go:7] x": "less", "x [note] y": "less", "level=trace": "less", "<debug> x": "less", "a notice of it": "",
+	} {
+		var v verdict
+		v.level(text)
+		got := strings.Join(v.why, " ")
+		if v.score < 0 {
+			got = "less"
+		}
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestWordsOfNoFailure: words of failure in a message that reports none do not make it stand out.
+func TestWordsOfNoFailure(t *testing.T) {
+	for text, failing := range map[string]bool{
+		"check: Scanning 1 areas for low memory corruption":          false,
+		"check: Scanning for low memory corruption every 60 seconds": false,
+		"Corrupted low memory at 0x1000":                             true, "0 errors found": false, "3 errors found": true,
+	} {
+		v := judge(&record{by: []byte("kernel"), text: []byte(text), prio: -1})
+		if v.score >= telling != failing {
+			t.Errorf("%q: %.1f %q", text, v.score, v.why)
+		}
+	}
+}
+
 // letters writes a number in letters.
 func letters(n int) string {
 	b := []byte{'q'}

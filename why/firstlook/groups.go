@@ -2,6 +2,7 @@ package firstlook
 
 import (
 	"bytes"
+	"hash/maphash"
 	"slices"
 
 	"fettle/internal/sorted"
@@ -9,7 +10,7 @@ import (
 
 // Bounds: no more than this is kept of a log of any length.
 const (
-	maxGroups  = 2000
+	maxGroups  = 8000
 	maxKnown   = 40000 // masked texts whose group is known at once
 	maxBucket  = 40    // groups among which a new text looks for its like
 	maxText    = 600   // bytes of a text
@@ -26,16 +27,15 @@ type group struct {
 	by, unit, host string
 	template       []string // words; a place where texts differ is wild
 	text           string   // the first of them
-	lastText       string
 	id             string
 	prio           int // the most severe; -1 where none is known
 	count          int64
 	firstLine      int64
 	lastLine       int64
-	first, last    string // stamps
+	first          string // stamps
+	last           []byte
 	verdict        verdict
 	lastWords      int64 // how often it came last before its program or unit failed
-	hash           uint64
 }
 
 const wild = "<*>"
@@ -44,63 +44,92 @@ const wild = "<*>"
 // have, then by their first word, then by likeness. A text whose mask is known needs no search.
 type groups struct {
 	known   map[uint64]*group
-	buckets map[bucket][]*group
+	refused map[uint64]bool // masked texts that found no room, while the groups are the same
+	buckets map[uint64][]*group
 	all     []*group
 	dropped int64 // lines of groups that were given up, or found no room
 	// full: there is no room for messages that say no more than this.
 	full float64
-}
 
-// bucket is the fixed part of Drain's tree.
-type bucket struct {
-	by    string
-	words int
-	first string
+	seed   maphash.Seed
+	masked []byte // room for who says a text, and for the text
 }
 
 func newGroups() *groups {
-	return &groups{known: map[uint64]*group{}, buckets: map[bucket][]*group{}, full: -100}
+	return &groups{known: map[uint64]*group{}, refused: map[uint64]bool{}, buckets: map[uint64][]*group{}, full: -100,
+		seed: maphash.MakeSeed()}
 }
 
 // add counts a message. It returns its group; nil where there was no room for one.
 func (g *groups) add(r *record, line int64) *group {
-	h := maskedHash(hashOf(r.by), r.text)
-	if found := g.known[h]; found != nil {
-		found.count1(r, line)
-		return found
-	}
-	if len(r.text) > maxText {
-		r.text = r.text[:maxText]
-	}
-	words := tokens(masked(r.text))
-	b := bucket{by: string(r.by), words: len(words)}
-	if len(words) > 0 {
-		b.first = words[0]
-	}
-	found := likest(g.buckets[b], words)
+	g.masked = append(append(g.masked[:0], r.by...), 0)
+	g.masked = masked(g.masked, r.text)
+	h := maphash.Bytes(g.seed, g.masked)
+	found := g.known[h]
 	if found == nil {
-		if found = g.begin(r, line, words, b, h); found == nil {
+		if found = g.search(r, line, h); found == nil {
 			g.dropped++
 			return nil
 		}
-	} else {
-		found.widen(words)
-	}
-	if len(g.known) < maxKnown {
-		g.known[h] = found
 	}
 	found.count1(r, line)
 	return found
 }
 
+// search finds the group of a text that is new, or makes one.
+func (g *groups) search(r *record, line int64, h uint64) *group {
+	if g.refused[h] {
+		return nil
+	}
+	text := g.masked[len(r.by)+1:]
+	if len(r.text) > maxText {
+		r.text = r.text[:maxText]
+		text = masked(nil, r.text)
+	}
+	words := tokens(text)
+	b := g.bucket(r.by, words)
+	found := likest(g.buckets[b], words)
+	switch {
+	case found != nil:
+		found.widen(words)
+	default:
+		if found = g.begin(r, line, words, b); found == nil {
+			if len(g.refused) < maxKnown {
+				g.refused[h] = true
+			}
+			return nil
+		}
+		clear(g.refused)
+	}
+	if len(g.known) < maxKnown {
+		g.known[h] = found
+	}
+	return found
+}
+
+// bucket is the fixed part of Drain's tree: who says how many words, and the first of them.
+func (g *groups) bucket(by []byte, words [][]byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(g.seed)
+	_, _ = h.Write(by)
+	_, _ = h.Write([]byte{0, byte(len(words))})
+	if len(words) > 0 {
+		_, _ = h.Write(words[0])
+	}
+	return h.Sum64()
+}
+
 // begin makes a group, if necessary in place of others.
-func (g *groups) begin(r *record, line int64, words []string, b bucket, h uint64) *group {
+func (g *groups) begin(r *record, line int64, words [][]byte, b uint64) *group {
 	v := judge(r)
 	if len(g.all) >= maxGroups && (v.score <= g.full || !g.makeRoom(v.score)) || len(g.buckets[b]) >= maxBucket && v.score < telling {
 		return nil
 	}
-	n := &group{by: b.by, unit: string(r.unit), host: string(r.host), template: words, text: string(r.text), id: string(r.id),
-		prio: r.prio, firstLine: line, first: string(r.stamp), verdict: v, hash: h}
+	n := &group{by: string(r.by), unit: string(r.unit), host: string(r.host), text: string(r.text), id: string(r.id),
+		prio: r.prio, firstLine: line, first: string(r.stamp), verdict: v}
+	for _, w := range words {
+		n.template = append(n.template, string(w))
+	}
 	g.all = append(g.all, n)
 	g.buckets[b] = append(g.buckets[b], n)
 	return n
@@ -155,37 +184,32 @@ func less(yes bool) int {
 func (n *group) count1(r *record, line int64) {
 	n.count++
 	n.lastLine = line
-	if string(r.stamp) != n.last { // comparing makes no string
-		n.last = string(r.stamp)
-	}
+	n.last = append(n.last[:0], r.stamp...)
 	if r.prio >= 0 && (n.prio < 0 || r.prio < n.prio) {
 		n.prio = r.prio
 		if v := judge(r); v.score > n.verdict.score {
 			n.verdict = v
 		}
 	}
-	if n.count > 1 && n.count&(n.count-1) == 0 { // now and then: it is shown as an example only
-		n.lastText = string(r.text[:min(len(r.text), maxText)])
-	}
 }
 
 // widen makes the places of the template wild where words differ.
-func (n *group) widen(words []string) {
+func (n *group) widen(words [][]byte) {
 	for i, w := range words {
-		if n.template[i] != w {
+		if n.template[i] != string(w) {
 			n.template[i] = wild
 		}
 	}
 }
 
 // likest is the group of a bucket whose template fits words best, if any fits well enough.
-func likest(in []*group, words []string) *group {
+func likest(in []*group, words [][]byte) *group {
 	var best *group
 	most := 0.0
 	for _, n := range in {
 		same := 0
 		for i, w := range words {
-			if n.template[i] == w {
+			if n.template[i] == string(w) {
 				same++
 			}
 		}
@@ -197,22 +221,7 @@ func likest(in []*group, words []string) *group {
 }
 
 // tokens are the words of a masked text.
-func tokens(text []byte) []string {
+func tokens(text []byte) [][]byte {
 	f := bytes.Fields(text)
-	if len(f) > maxTokens {
-		f = f[:maxTokens]
-	}
-	out := make([]string, len(f))
-	for i, w := range f {
-		out[i] = string(w)
-	}
-	return out
-}
-
-func hashOf(b []byte) uint64 {
-	h := uint64(fnvStart)
-	for _, c := range b {
-		h = (h ^ uint64(c)) * fnvPrime
-	}
-	return h
+	return f[:min(len(f), maxTokens)]
 }

@@ -246,7 +246,7 @@ func (out *Here) compare(ctx context.Context, h *host.Host, q Question, own map[
 		"--until=@" + strconv.FormatInt(first.Unix()-1, 10), host.JournalFields}
 	found := make([]bool, len(q.Claims))
 	err := journal(ctx, h, append(args, matches(q)...), func(l host.LogLine) {
-		words := tokens(masked([]byte(trimmed(l.Text))))
+		words := tokens(masked(nil, []byte(trimmed(l.Text))))
 		for i, c := range q.Claims {
 			found[i] = found[i] || c.By == l.By && fits(c.Template, words)
 		}
@@ -265,12 +265,12 @@ func (out *Here) compare(ctx context.Context, h *host.Host, q Question, own map[
 }
 
 // fits reports whether a text has the words of a template.
-func fits(template, words []string) bool {
+func fits(template []string, words [][]byte) bool {
 	if len(template) != len(words) {
 		return false
 	}
 	for i, w := range words {
-		if template[i] != w && template[i] != wild {
+		if template[i] != string(w) && template[i] != wild {
 			return false
 		}
 	}

@@ -65,7 +65,7 @@ func has(in incident, g Group) bool {
 	var p parser
 	for line := range strings.Lines(in.log) {
 		r, ok := p.line([]byte(strings.TrimRight(line, "\n")))
-		if ok && strings.Contains(line, in.line) && string(r.by) == g.By && fits(strings.Fields(g.Template), tokens(masked(r.text))) {
+		if ok && strings.Contains(line, in.line) && string(r.by) == g.By && fits(strings.Fields(g.Template), tokens(masked(nil, r.text))) {
 			return true
 		}
 	}

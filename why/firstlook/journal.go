@@ -10,51 +10,48 @@ import (
 // entry is one entry of the journal, as its fields come ("Journal Export Formats",
 // https://systemd.io/JOURNAL_EXPORT_FORMATS/).
 type entry struct {
-	at, host, boot, ident, comm, unit, of, id, message []byte
-	prio                                               int
+	at, host, boot, ident, comm, unit, of, id, message, prio []byte
 }
 
-// set keeps a field that is of use. v is copied, because the line that it is in is not kept.
-func (e *entry) set(key, v []byte) {
-	to := (*[]byte)(nil)
+// field is where a field is kept; nil where it is of no use.
+func (e *entry) field(key []byte) *[]byte {
 	switch string(key) {
 	case "__REALTIME_TIMESTAMP":
-		to = &e.at
+		return &e.at
 	case "_HOSTNAME":
-		to = &e.host
+		return &e.host
 	case "_BOOT_ID":
-		to = &e.boot
+		return &e.boot
 	case "SYSLOG_IDENTIFIER":
-		to = &e.ident
+		return &e.ident
 	case "_COMM":
-		to = &e.comm
+		return &e.comm
 	case "_SYSTEMD_UNIT":
-		to = &e.unit
+		return &e.unit
 	case "UNIT":
-		to = &e.of
+		return &e.of
 	case "MESSAGE_ID":
-		to = &e.id
+		return &e.id
 	case "MESSAGE":
-		to = &e.message
+		return &e.message
 	case "PRIORITY":
-		if p, err := strconv.Atoi(string(v)); err == nil && p >= 0 && p <= 7 {
-			e.prio = p
-		}
+		return &e.prio
 	}
-	if to != nil {
-		*to = append((*to)[:0], v...)
-	}
+	return nil
 }
 
 func (e *entry) reset() {
-	for _, f := range []*[]byte{&e.at, &e.host, &e.boot, &e.ident, &e.comm, &e.unit, &e.of, &e.id, &e.message} {
+	for _, f := range []*[]byte{&e.at, &e.host, &e.boot, &e.ident, &e.comm, &e.unit, &e.of, &e.id, &e.message, &e.prio} {
 		*f = (*f)[:0]
 	}
-	e.prio = -1
 }
 
 func (e *entry) record() record {
-	r := record{stamp: e.at, host: e.host, boot: e.boot, by: e.ident, unit: e.of, id: e.id, text: e.message, prio: e.prio}
+	prio, err := strconv.Atoi(string(e.prio))
+	if err != nil || prio < 0 || prio > 7 {
+		prio = -1
+	}
+	r := record{stamp: e.at, host: e.host, boot: e.boot, by: e.ident, unit: e.of, id: e.id, text: e.message, prio: prio}
 	if len(r.by) == 0 {
 		r.by = e.comm
 	}
@@ -68,7 +65,7 @@ func (e *entry) record() record {
 func (p *parser) exported(b []byte) (e *entry, done bool) {
 	switch {
 	case p.export == nil && bytes.HasPrefix(b, []byte("__CURSOR=")):
-		p.export = &entry{prio: -1}
+		p.export = &entry{}
 		return nil, false
 	case p.export == nil:
 		return nil, false
@@ -78,7 +75,9 @@ func (p *parser) exported(b []byte) (e *entry, done bool) {
 		return &p.entry, len(p.entry.message) > 0
 	}
 	if key, v, ok := bytes.Cut(b, []byte("=")); ok {
-		p.export.set(key, v)
+		if to := p.export.field(key); to != nil {
+			*to = append((*to)[:0], v...)
+		}
 	}
 	return nil, false
 }
@@ -86,9 +85,6 @@ func (p *parser) exported(b []byte) (e *entry, done bool) {
 // json reads an entry of journalctl -o json. Only texts are of use; everything else is
 // skipped.
 func (p *parser) json(b []byte) (record, bool) {
-	if !bytes.Contains(b, []byte(`"MESSAGE"`)) {
-		return record{}, false
-	}
 	e := &p.entry
 	e.reset()
 	for i := 1; i < len(b); {
@@ -111,7 +107,9 @@ func (p *parser) json(b []byte) (record, bool) {
 			if after < 0 {
 				break
 			}
-			e.set(key, p.unescape(v))
+			if to := e.field(key); to != nil {
+				*to = unescape((*to)[:0], v)
+			}
 			i = after
 			continue
 		}
@@ -124,15 +122,17 @@ func (p *parser) json(b []byte) (record, bool) {
 
 // jsonText is what is between the quotes at i, and where they end; -1 without an end.
 func jsonText(b []byte, i int) ([]byte, int) {
-	for j := i + 1; j < len(b); j++ {
-		switch b[j] {
-		case '\\':
-			j++
-		case '"':
-			return b[i+1 : j], j + 1
+	for end := i + 1; ; end++ {
+		n := bytes.IndexByte(b[end:], '"')
+		if n < 0 {
+			return nil, -1
+		}
+		end += n
+		text := b[i+1 : end]
+		if escapes := len(text) - len(bytes.TrimRight(text, `\`)); escapes%2 == 0 {
+			return text, end + 1
 		}
 	}
-	return nil, -1
 }
 
 // jsonSkip skips a number, a null or a list.
@@ -158,11 +158,11 @@ func jsonSkip(b []byte, i int) int {
 	return -1
 }
 
-func (p *parser) unescape(v []byte) []byte {
+// unescape appends a text as it is in JSON to out.
+func unescape(out, v []byte) []byte {
 	if bytes.IndexByte(v, '\\') < 0 {
-		return v
+		return append(out, v...)
 	}
-	out := p.escaped[:0]
 	for i := 0; i < len(v); i++ {
 		if v[i] != '\\' || i+1 >= len(v) {
 			out = append(out, v[i])
@@ -182,7 +182,6 @@ func (p *parser) unescape(v []byte) []byte {
 			out = append(out, v[i])
 		}
 	}
-	p.escaped = out
 	return out
 }
 

@@ -26,17 +26,13 @@ type Look struct {
 	lines, bytes int64
 	records      int64
 	stamped      int64
-	first, last  string // stamps
+	first        string // stamps
+	last         []byte
+	host         []byte // of the last line
 	hosts        map[string]bool
 	boots        map[string]bool
-	recent       [64]saying // the last messages, by turns
+	recent       [64]*group // of the last messages, by turns
 	firstFailure *group
-}
-
-// saying is who said what last.
-type saying struct {
-	by    string
-	group *group
 }
 
 // maxNames bounds how many hosts, boots and programs are distinguished.
@@ -105,12 +101,13 @@ func (l *Look) take(r *record) {
 		if l.first == "" {
 			l.first = string(r.stamp)
 		}
-		if string(r.stamp) != l.last {
-			l.last = string(r.stamp)
-		}
+		l.last = append(l.last[:0], r.stamp...)
 	}
-	if len(r.host) > 0 && !l.hosts[string(r.host)] && len(l.hosts) < maxNames {
-		l.hosts[string(r.host)] = true
+	if len(r.host) > 0 && !bytes.Equal(r.host, l.host) {
+		l.host = append(l.host[:0], r.host...)
+		if len(l.hosts) < maxNames {
+			l.hosts[string(r.host)] = true
+		}
 	}
 	if len(r.boot) > 0 && !l.boots[string(r.boot)] {
 		l.name(r.boot)
@@ -124,11 +121,7 @@ func (l *Look) take(r *record) {
 	} else if l.firstFailure == nil && g.verdict.score >= serious {
 		l.firstFailure = g
 	}
-	at := &l.recent[l.records%int64(len(l.recent))]
-	at.group = g
-	if at.by != string(r.by) {
-		at.by = string(r.by)
-	}
+	l.recent[l.records%int64(len(l.recent))] = g
 }
 
 // blame finds whose last words came before systemd reported a failed unit: those of the
@@ -142,18 +135,18 @@ func (l *Look) blame(r *record) {
 	base, _, _ = strings.Cut(base, "@")
 	var nearest *group
 	for back := int64(0); back < min(int64(len(l.recent)), l.records-1); back++ {
-		s := &l.recent[(l.records-1-back)%int64(len(l.recent))]
-		if s.group == nil || s.group.verdict.effect {
+		g := l.recent[(l.records-1-back)%int64(len(l.recent))]
+		if g == nil || g.verdict.effect {
 			continue
 		}
-		own := base != "" && (s.by == base || strings.HasPrefix(s.by, base) || s.group.unit == unit && !isSystemd([]byte(s.by)) ||
-			isSystemd([]byte(s.by)) && strings.HasPrefix(s.group.text, unit))
+		manager := isSystemd([]byte(g.by))
+		own := base != "" && (strings.HasPrefix(g.by, base) || g.unit == unit && !manager || manager && strings.HasPrefix(g.text, unit))
 		if own {
-			s.group.lastWords++
+			g.lastWords++
 			return
 		}
-		if nearest == nil && !isSystemd([]byte(s.by)) && back < 4 {
-			nearest = s.group
+		if nearest == nil && !manager && back < 4 {
+			nearest = g
 		}
 	}
 	if nearest != nil && base == "" {

@@ -20,9 +20,8 @@ type record struct {
 // parser reads lines of the formats in which people have logs: journalctl's short ones,
 // JSON and export, syslog's old and new form, dmesg, containers' and programs' own.
 type parser struct {
-	export  *entry // the entry of journalctl -o export that is being read
-	entry   entry  // room for one entry
-	escaped []byte // room for the text of JSON
+	export *entry // the entry of journalctl -o export that is being read
+	entry  entry  // room for one entry
 }
 
 // line reads one line, without its end. No record: the line has no message, or its entry
@@ -87,10 +86,11 @@ func textLine(b []byte) record {
 	b = r.priority(b)
 	n, year := stampLen(b)
 	r.stamp, b = bytes.TrimRight(b[:n], " :"), bytes.TrimLeft(b[n:], " ")
-	if n > 0 && b != nil {
+	kernel := len(r.stamp) > 1 && r.stamp[0] == '[' && (!year || digits(r.stamp[1:]) == 0) // as dmesg has it, or dmesg -T
+	if n > 0 && b != nil && (!kernel || monotonic(b)) {
 		b = r.said(b, year)
 	}
-	if string(r.by) == "kernel" || len(r.by) == 0 && n > 0 && r.stamp[0] == '[' {
+	if string(r.by) == "kernel" || len(r.by) == 0 && kernel {
 		r.by = []byte("kernel")
 		if k := kernelLen(b); k > 0 { // rsyslog leaves the kernel's own stamp
 			b = b[k:]
@@ -98,6 +98,14 @@ func textLine(b []byte) record {
 	}
 	r.text = bytes.TrimSpace(b)
 	return r
+}
+
+// monotonic tells whether a host and who speaks follow the kernel's stamp, as journalctl -o short-monotonic
+// writes them: of the kernel's own "r8169 0000:02:00.0: …" none is a host.
+func monotonic(b []byte) bool {
+	_, rest, _ := bytes.Cut(b, []byte(" "))
+	by, _, ok := bytes.Cut(rest, []byte(": "))
+	return ok && (string(by) == "kernel" || bytes.HasSuffix(by, []byte("]")))
 }
 
 // composed cuts "name_1  | text", as docker compose prefixes what its containers print.
@@ -146,9 +154,13 @@ func (r *record) said(b []byte, year bool) []byte {
 		r.host, r.by = host, name // an empty message
 		return nil
 	}
-	if f := bytes.SplitN(rest, []byte(" "), 4); year && r.prio >= 0 && len(f) == 4 {
-		r.host, r.by = host, f[0]
-		text = f[3]
+	if !year || r.prio < 0 {
+		return b
+	}
+	by, text, _ = bytes.Cut(rest, []byte(" "))
+	_, text, _ = bytes.Cut(text, []byte(" ")) // the pid
+	if _, text, ok = bytes.Cut(text, []byte(" ")); ok {
+		r.host, r.by = host, by
 		if bytes.HasPrefix(text, []byte("- ")) {
 			return text[2:]
 		}
@@ -163,8 +175,14 @@ func (r *record) said(b []byte, year bool) []byte {
 // program reads "nginx[123]", "postfix/smtp[7]", "(sd-pam)".
 func program(b []byte) ([]byte, bool) {
 	name, pid, hasPID := bytes.Cut(b, []byte("["))
-	if len(name) == 0 || len(name) > 128 || bytes.ContainsAny(name, " \t\"=<>{}") || hasPID && !bytes.HasSuffix(pid, []byte("]")) {
+	if len(name) == 0 || len(name) > 128 || hasPID && !bytes.HasSuffix(pid, []byte("]")) {
 		return nil, false
+	}
+	for _, c := range name {
+		switch c {
+		case ' ', '\t', '"', '=', '<', '>', '{', '}':
+			return nil, false
+		}
 	}
 	return name, true
 }

@@ -63,7 +63,7 @@ func (l *Look) Report() *Report {
 		l.over, l.pending = false, l.pending[:0]
 	}
 	r := &Report{Lines: l.lines, Messages: l.records, Kinds: len(l.groups.all), Dropped: l.groups.dropped,
-		First: readable(l.first), Last: readable(l.last), Groups: []Group{}}
+		First: readable(l.first), Last: readable(string(l.last)), Groups: []Group{}}
 	for h := range l.hosts {
 		r.Hosts = append(r.Hosts, h)
 	}
@@ -87,7 +87,7 @@ func (l *Look) failing(g *group) bool {
 
 func (l *Look) public(g *group) Group {
 	out := Group{By: g.by, Unit: g.unit, Host: g.host, Text: g.text, Template: join(g.template), MessageID: g.id, Count: g.count,
-		First: readable(g.first), Last: readable(g.last), FirstLine: g.firstLine, LastLine: g.lastLine, Failure: l.failing(g),
+		First: readable(g.first), Last: readable(string(g.last)), FirstLine: g.firstLine, LastLine: g.lastLine, Failure: l.failing(g),
 		Effect: g.verdict.effect && g.verdict.score < telling, Why: slices.Clone(g.verdict.why)}
 	if g.prio >= 0 {
 		p := g.prio

@@ -2,6 +2,7 @@ package firstlook
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -98,28 +99,30 @@ var harmless = lazy.Regexp(`(?i)\b(?:(?:0|no|zero|without(?: any)?) (?:\w+ )?(?:
 	`(?:error|fail)[_-]?(?:log|count|handler|handling|over|back|safe)\w*|log level|err(?:or)?=(?:null|nil|0)\b|last known|` +
 	`(?:terminated|exited|ended) (?:normally|gracefully|with success|successfully)|(?:with|without|no) (?:success|problems?)|(?:is|` +
 	`was) shut down|` +
-	`succe(?:ss|eded)\w*|if (?:this|it) fails|crash ?kernel|panic[=_]\w+|no such limit|` +
+	`for low memory corruption|succe(?:ss|eded)\w*|if (?:this|it) fails|crash ?kernel|panic[=_]\w+|no such limit|` +
 	`exception(?:al)? handling|reset (?:controller|gpio)|` +
 	`watchdog timeout set)\b`)
 
-// levels are what programs themselves say of how bad a line is.
+// levels are what programs themselves say of how bad a line is. What has none of the words, in lower
+// case, and no single letter as klog's lines do, need not be matched.
 var levels = []struct {
 	score float64
 	name  string
+	words []string
 	re    func() *regexp.Regexp
 }{
-	{4, "fatal", lazy.Regexp(`^\W{0,3}(?:FATAL|PANIC|EMERG|ALERT|CRIT(?:ICAL)?)\b|(?i:\[(?:emerg|alert|crit(?:ical)?|` +
+	{4, "fatal", []string{"fatal", "panic", "emerg", "alert", "crit"}, lazy.Regexp(`^\W{0,3}(?:FATAL|PANIC|EMERG|ALERT|CRIT(?:ICAL)?)\b|(?i:\[(?:emerg|alert|crit(?:ical)?|` +
 		`fatal)\])|` +
 		`\blevel=(?:fatal|panic|critical)\b|\b(?:FATAL|PANIC|CRITICAL):|^F\d{4} `)},
-	{3, "an error",
+	{3, "an error", []string{"err", "severe"},
 		lazy.Regexp(`^\W{0,3}(?:ERROR|ERR|SEVERE)\b|(?i:\[(?:error|err)\s*\])|^<error>|\blevel=err(?:or)?\b|(?:\]|` +
 			`\b)\s?ERROR:?\s|^E\d{4} |` +
 			`"level":"error"`)},
-	{1, "a warning",
+	{1, "a warning", []string{"warn"},
 		lazy.Regexp(`^\W{0,3}WARN(?:ING)?\b|(?i:\[warn(?:ing)?\s*\])|^<warn>|\blevel=warn(?:ing)?\b|\bWARN(?:ING)?:?\s|` +
 			`^W\d{4} |` +
 			`"level":"warn`)},
-	{-3, "", lazy.Regexp(`^\W{0,3}(?:INFO|DEBUG|NOTICE|TRACE)\b|(?i:\[(?:info|debug|notice|note|trace)\s*\])|^<(?:info|debug|` +
+	{-3, "", []string{"info", "debug", "notice", "note", "trace"}, lazy.Regexp(`^\W{0,3}(?:INFO|DEBUG|NOTICE|TRACE)\b|(?i:\[(?:info|debug|notice|note|trace)\s*\])|^<(?:info|debug|` +
 		`trace)>|\blevel=(?:info|` +
 		`debug|trace)\b|` +
 		`\b(?:INFO|DEBUG|NOTICE):?\s|^I\d{4} |"level":"(?:info|debug)"`)},
@@ -184,11 +187,11 @@ func isSystemd(by []byte) bool {
 
 func (v *verdict) level(text string) {
 	head := text[:min(len(text), 160)]
-	if !hasLevel(head) {
-		return
-	}
+	lower := strings.ToLower(head)
+	klog := len(head) > 5 && head[5] == ' ' && strings.IndexByte("IWEF", head[0]) >= 0
 	for _, l := range levels {
-		if l.re().MatchString(head) {
+		said := klog || slices.ContainsFunc(l.words, func(w string) bool { return strings.Contains(lower, w) })
+		if said && l.re().MatchString(head) {
 			v.score += l.score
 			if l.name != "" {
 				v.why = append(v.why, "the program calls it "+l.name)
@@ -196,20 +199,6 @@ func (v *verdict) level(text string) {
 			return
 		}
 	}
-}
-
-// hasLevel is a quick look whether any of levels may match.
-func hasLevel(head string) bool {
-	if strings.ContainsAny(head, "[<") || strings.Contains(head, "level") {
-		return true
-	}
-	for _, w := range [...]string{"FATAL", "PANIC", "EMERG", "ALERT", "CRIT", "ERR", "SEVERE", "WARN", "INFO", "DEBUG", "NOTICE",
-		"TRACE"} {
-		if strings.Contains(head, w) {
-			return true
-		}
-	}
-	return len(head) > 5 && head[5] == ' ' && strings.IndexByte("IWEF", head[0]) >= 0
 }
 
 func (v *verdict) add(score float64, why string) {

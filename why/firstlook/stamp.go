@@ -1,6 +1,7 @@
 package firstlook
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -59,10 +60,13 @@ func isoLen(b []byte) (int, bool) {
 		return 0, false
 	}
 	n += 11
-	for _, zone := range []string{" UTC", " GMT", " CET", " CEST", " EET", " EST", " EDT"} {
-		if strings.HasPrefix(string(b[n:min(len(b), n+6)]), zone+" ") {
-			n += len(zone)
-			break
+	if n < len(b) && b[n] == ' ' {
+		zone, _, ok := bytes.Cut(b[n+1:min(len(b), n+6)], []byte(" "))
+		switch string(zone) {
+		case "UTC", "GMT", "CET", "CEST", "EET", "EST", "EDT":
+			if ok {
+				n += 1 + len(zone)
+			}
 		}
 	}
 	return space(b, n), true

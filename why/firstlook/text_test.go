@@ -53,6 +53,24 @@ func fits80(t *testing.T, r *Report) {
 	}
 }
 
+// TestKernelStamps: behind the kernel's stamp comes a host only where who speaks has a process id, or is the kernel.
+func TestKernelStamps(t *testing.T) {
+	for line, want := range map[string][2]string{
+		"[    5.223311] r8169 0000:02:00.0: firmware: failed to load x.fw (-2)":      {"", "kernel"},
+		"[    0.360270] system 00:05: [mem 0xfec00000-0xfec00fff] could not be read": {"", "kernel"},
+		"[Tue Feb  6 11:20:14 2024] sd 6:0:0:0: [sdc] Synchronizing SCSI cache":      {"", "kernel"},
+		"[    5.223311] web1 kernel: r8169 0000:02:00.0: no link":                    {"web1", "kernel"},
+		"[    5.223311] web1 sshd[12]: fatal: no":                                    {"web1", "sshd"},
+		"Feb  6 11:20:14 web1 cron: no":                                              {"web1", "cron"},
+	} {
+		var p parser
+		r, _ := p.line([]byte(line))
+		if string(r.host) != want[0] || string(r.by) != want[1] {
+			t.Errorf("%q: %q on %q, want %q", line, r.by, r.host, want)
+		}
+	}
+}
+
 // TestOneScreen: every incident is answered on one screen of 80 columns, also with all that this
 // host says.
 func TestOneScreen(t *testing.T) {

@@ -124,7 +124,7 @@ func (p *parts) mdstat() {
 			if there > all {
 				continue
 			}
-			p.files[dir+"degraded"] = strconv.Itoa(all - there)
+			p.files[dir+"raid_disks"], p.files[dir+"degraded"] = m[1], strconv.Itoa(all-there)
 			p.files[dir+"sync_action"] = "idle"
 			p.saw("/proc/mdstat")
 		}

@@ -66,6 +66,18 @@ func TestHost(t *testing.T) {
 	}
 }
 
+// TestMembers: of how many members some are missing is what the paste says.
+func TestMembers(t *testing.T) {
+	h, _ := Host("md2 : active raid5 sdd1[3] sdc1[2] sdb2[1]\n      2917676544 blocks level 5, 256k chunk, algorithm 2 [4/3] [_UUU]\n")
+	for _, r := range Checked(context.Background(), h, traps.All()) {
+		for _, o := range r.Outcomes {
+			if o.Detail != "1 of 4 missing or rebuilding" {
+				t.Errorf("%s: %q", r.Trap, o.Detail)
+			}
+		}
+	}
+}
+
 // TestNeverClear: what is not pasted was not looked at.
 func TestNeverClear(t *testing.T) {
 	h, _ := Host("md0 : active raid1 sdb1[1] sda1[0]\n      1046528 blocks super 1.2 [2/2] [UU]\n")
