@@ -247,8 +247,8 @@ func TestLintian(t *testing.T) {
 	long(t, "needs the packages of make packages", "lintian")
 	for _, arch := range []string{"amd64", "arm64"} {
 		for _, p := range programs {
-			out, err := exec.Command("lintian", "--allow-root", "--fail-on=error,warning", "--tag-display-limit", "0", built(t, p+"_*_"+arch+".deb")).
-				CombinedOutput()
+			deb := built(t, p+"_*_"+arch+".deb")
+			out, err := exec.Command("lintian", "--allow-root", "--fail-on=error,warning", "--tag-display-limit", "0", deb).CombinedOutput()
 			t.Logf("%s, %s:\n%s", p, arch, out)
 			if err != nil {
 				t.Errorf("%s, %s: %v", p, arch, err)
