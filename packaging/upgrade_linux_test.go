@@ -36,7 +36,7 @@ func past(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "past")
 	run(t, "git", "clone", "-q", "--no-checkout", "..", dir)
 	run(t, "git", "-C", dir, "checkout", "-q", strings.TrimSpace(run(t, "git", "rev-parse", at)))
-	make := exec.Command("make", "-C", dir, "packages", "ARCHES=amd64", "VERSION=v0.0.1")
+	make := exec.Command("make", "-C", dir, "packages", "ARCHES=amd64")
 	if out, err := make.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

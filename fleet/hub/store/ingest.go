@@ -125,13 +125,23 @@ type hostRow struct {
 	cost      cost
 }
 
+// host reads what ingestion needs of a host. In PostgreSQL another hub may be at it, whose lease has passed to this one:
+// it waits for that one's commit.
+func (b *batch) host(ctx context.Context, agent string, h *hostRow) error {
+	alone := ""
+	if b.db.pg {
+		alone = " FOR UPDATE"
+	}
+	return b.scan(ctx, "SELECT id, nkey, grp, labels, instance, seq, digest, last_check, retired, machine, last_seen, last_sent, "+
+		"twin, cost_day, cost_work, cost_rows, cost_bytes FROM hosts WHERE agent = ?"+alone, []any{agent},
+		&h.id, &h.key, &h.group, &h.labels, &h.instance, &h.seq, &h.digest,
+		&h.lastCheck, &h.retired, &h.machine, &h.seen, &h.sent, &h.twin, &h.cost.day, &h.cost.work, &h.cost.rows, &h.cost.bytes)
+}
+
 func (b *batch) take(ctx context.Context, it *Item) (Result, error) {
 	m := it.Message
 	var h hostRow
-	err := b.scan(ctx, "SELECT id, nkey, grp, labels, instance, seq, digest, last_check, retired, machine, last_seen, last_sent, "+
-		"twin, cost_day, cost_work, cost_rows, cost_bytes FROM hosts WHERE agent = ?", []any{m.Agent},
-		&h.id, &h.key, &h.group, &h.labels, &h.instance, &h.seq, &h.digest,
-		&h.lastCheck, &h.retired, &h.machine, &h.seen, &h.sent, &h.twin, &h.cost.day, &h.cost.work, &h.cost.rows, &h.cost.bytes)
+	err := b.host(ctx, m.Agent, &h)
 	switch {
 	case m.Kind == message.Want:
 		return b.want(ctx, &h, it, err)
@@ -236,7 +246,11 @@ func (b *batch) adopt(ctx context.Context, h *hostRow, it *Item) (bool, error) {
 		h.key = it.Key
 		return true, b.replaceKey(ctx, m.Agent, j, now)
 	}
-	if err := b.addHost(ctx, j, "{}", now); err != nil {
+	switch err := b.addHost(ctx, j, "{}", now); {
+	case errors.Is(err, ErrNone): // another hub took it in just now, whose lease had passed to this one
+		err := b.host(ctx, m.Agent, h)
+		return err == nil && h.key == it.Key && h.retired == 0, err
+	case err != nil:
 		return false, err
 	}
 	*h = hostRow{key: it.Key, labels: "{}"}

@@ -115,10 +115,11 @@ func (db *DB) JoinByHostKey(ctx context.Context, j Joining) (string, error) {
 	return agent, err
 }
 
+// addHost is ErrNone where the agent has a host already.
 func (t *tx) addHost(ctx context.Context, j Joining, labels string, now int64) error {
 	var host int64
 	if err := t.scan(ctx, "INSERT INTO hosts (agent, nkey, name, own_name, grp, labels, joined, last_seen) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "+
-		"RETURNING id", []any{j.Agent, j.Key, j.Host, j.Host, j.Group, labels, now, now}, &host); err != nil {
+		"ON CONFLICT (agent) DO NOTHING RETURNING id", []any{j.Agent, j.Key, j.Host, j.Host, j.Group, labels, now, now}, &host); err != nil {
 		return err
 	}
 	had := map[string]string{}

@@ -167,6 +167,52 @@ func TestQuickByKey(t *testing.T) {
 	}
 }
 
+// TestTwoHubsAtOnce: two hubs that take in the same messages, as when one is so slow that its lease passes to the other,
+// refuse none of them and count each once: of hosts that the database does not know, and then of those that it has.
+func TestTwoHubsAtOnce(t *testing.T) {
+	where := storetest.NewServer(t).Database(t)
+	hubs := []*store.DB{storetest.Open(t, where), storetest.Open(t, where)}
+	var agents []*agent
+	for i := range 100 {
+		agents = append(agents, &agent{name: fmt.Sprintf("web%d", i), instance: "one"})
+	}
+	for _, s := range []message.State{state(found("bridge-mtu", "br0", trap.Warning)), state(found("no-swap", "swap", trap.Critical))} {
+		var items []store.Item
+		for _, a := range agents {
+			items = append(items, store.Item{Message: a.whole(s), Key: "U" + a.name, At: began})
+		}
+		errs := make(chan error, 2)
+		for _, db := range hubs {
+			go func() {
+				for left := items; len(left) > 0; {
+					some, err := db.Ingest(t.Context(), left)
+					if err != nil && !store.Passing(err) {
+						errs <- err
+						return
+					}
+					left = left[len(some):]
+				}
+				errs <- nil
+			}()
+		}
+		for range hubs {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		seq := agents[0].seq
+		if n, err := hubs[0].Number(t.Context(), fmt.Sprintf("SELECT COUNT(*) FROM hosts WHERE seq = %d", seq)); err != nil || n != 100 {
+			t.Errorf("%d hosts, %v", n, err)
+		}
+		if n, err := hubs[0].Number(t.Context(), "SELECT COUNT(*) FROM changes"); err != nil || n > 200*seq {
+			t.Errorf("%d changes, %v", n, err)
+		}
+		if err := hubs[0].Agree(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // BenchmarkAnswers takes 1,000 hosts' answers that nothing changed.
 func BenchmarkAnswers(b *testing.B) {
 	for _, name := range []string{"sqlite", "postgres"} {
