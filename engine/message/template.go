@@ -13,7 +13,7 @@ import (
 // template is a message made ready to match.
 type template struct {
 	Message
-	windows []string // the part of the words that a line is first searched for, or one of several
+	windows []string // the parts of the words of which a line is first searched for one
 	fields  []string
 	words   int        // bytes of its words: what it says beside its placeholders
 	needs   [][][]byte // parts of its words, in order: a line without them is not this message, however it is written
@@ -65,8 +65,11 @@ func parse(m Message) (*template, error) {
 		}
 	}
 	said := spoken(m.Text)
-	if t.windows = windows(split(said)); t.windows == nil {
-		t.windows = windows(parts)
+	t.windows = windows(parts)
+	for _, w := range windows(split(said)) {
+		if !slices.Contains(t.windows, w) {
+			t.windows = append(t.windows, w)
+		}
 	}
 	if t.windows == nil {
 		return nil, fmt.Errorf(
