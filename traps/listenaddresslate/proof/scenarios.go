@@ -1,11 +1,15 @@
 // Package proof restarts a host that gets its address from a DHCP server which takes some seconds to answer.
 package proof
 
-import "fettle/lab"
+import (
+	"time"
+
+	"fettle/lab"
+)
 
 const trapName = "listen-address-late"
 
-var needs = lab.Needs{Systemd: true, Modules: []string{"veth", "af_packet"},
+var needs = lab.Needs{Systemd: true, Limit: 10 * time.Minute, Modules: []string{"veth", "af_packet"},
 	Files: []string{"/usr/lib/systemd/systemd-networkd", "/usr/lib/systemd/systemd-networkd-wait-online"},
 	Tools: []string{"sh", "ip", "sleep", "dnsmasq", "systemctl", "mkdir", "grep", "cat", "mount", "journalctl"}}
 
