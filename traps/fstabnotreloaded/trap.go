@@ -8,8 +8,6 @@ import (
 	"path"
 	"strings"
 
-	"fettle/engine/remedy"
-	"fettle/engine/remedy/step"
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/fact/startup"
@@ -20,7 +18,7 @@ import (
 var lore trap.Lore
 
 // Trap is fstab-not-reloaded.
-var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check, Plan: plan}
+var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	all, err := startup.Units(ctx, h)
@@ -171,13 +169,4 @@ func resolve(ctx context.Context, h *host.Host, dev string) (string, error) {
 		dev = to
 	}
 	return dev, nil
-}
-
-// plan has systemd read fstab.
-func plan(_ context.Context, _ *host.Host, f trap.Finding) (remedy.Plan, error) {
-	return remedy.Plan{
-		Title: "have systemd read " + fstab.File,
-		Steps: []step.Step{step.Unit{Act: "daemon-reload"}},
-		Notes: []string{"Nothing is mounted or unmounted by this."},
-	}, nil
 }
