@@ -125,6 +125,7 @@ var kindsOf = []struct {
 		"/etc/docker/daemon.json",
 		Config,
 	}, {"/var/snap/docker/current/config/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
+	{"/var/lib/pgsql/data/PG_VERSION", Plain},
 	{"/etc/postgresql/", Lines}, {"/var/lib/postgresql/", Lines}, {"/var/lib/pgsql/", Lines}, {"/var/lib/postgres/", Lines},
 	{"/etc/sudoers", Lines}, {"/usr/etc/sudoers", Lines}, {"/var/cache/debconf/config.dat", Lines},
 	{
