@@ -85,7 +85,8 @@ var kindsOf = []struct {
 	{
 		"/etc/mdadm.conf",
 		Config,
-	}, {"/etc/mdadm.conf.d/", Config}, {"/etc/default/", Config}, {"/etc/os-release", Config}, {"/etc/debian_version", Config},
+	}, {"/etc/shorewall/shorewall.conf", Config}, {"/etc/shorewall6/shorewall6.conf", Config},
+	{"/etc/mdadm.conf.d/", Config}, {"/etc/default/", Config}, {"/etc/os-release", Config}, {"/etc/debian_version", Config},
 	{
 		"/etc/redhat-release",
 		Config,
