@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"fettle/host"
@@ -135,3 +136,16 @@ func (s *Start) Mentions(word string) string { return s.words[word] }
 
 // Runs reports whether one of the host's own processes has the name (comm).
 func (s *Start) Runs(comm string) bool { return s.runs[comm] }
+
+// wireguard notes the links that wg-quick(8) makes at boot. What it gives them is beside their keys, in files that are not read.
+func (s *Start) wireguard(ctx context.Context, h *host.Host) error {
+	if !slices.ContainsFunc(s.Links, func(l host.Link) bool { return l.Info.Kind == "wireguard" }) {
+		return nil
+	}
+	units, err := expand(ctx, h, "/etc/systemd/system/*.wants/wg-quick@*.service")
+	for _, u := range units {
+		name := strings.TrimSuffix(strings.TrimPrefix(path.Base(u), "wg-quick@"), ".service")
+		s.words[name], s.quick[name] = u, true
+	}
+	return err
+}

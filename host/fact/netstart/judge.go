@@ -76,7 +76,7 @@ func (s *Start) bothEnds(l host.Link) bool {
 func (s *Start) AddressByHand(l host.Link, a host.Addr) bool {
 	ip, err := netip.ParseAddr(a.Local)
 	switch {
-	case err != nil, a.Dynamic, a.Scope != "global", ip.IsLoopback(), ip.IsLinkLocalUnicast(), OfDaemon(l), s.addrs[ip] != "":
+	case err != nil, a.Dynamic, a.Scope != "global", ip.IsLoopback(), ip.IsLinkLocalUnicast(), OfDaemon(l), s.quick[l.Name], s.addrs[ip] != "":
 		return false
 	case a.Family == "inet6" && a.PrefixLen == 64 && s.ra[l.Name]:
 		return false // by a router that gives addresses forever
