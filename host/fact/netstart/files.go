@@ -20,7 +20,8 @@ var files = []string{
 	"/etc/rc.local", "/etc/rc.d/rc.local", "/etc/dhcpcd.conf", "/etc/crontab", "/etc/cron.d/*",
 	"/etc/keepalived/*.conf", "/etc/keepalived/conf.d/*", "/etc/ucarp/*", "/etc/bird/*.conf", "/etc/bird.conf", "/etc/frr/*.conf",
 	"/etc/containers/networks/*.json", "/etc/default/*", "/etc/cloud/cloud.cfg.d/*",
-	"/etc/systemd/system/*.service", "/etc/modules-load.d/*", "/etc/modules",
+	"/etc/systemd/system/*.service", "/etc/systemd/system/*.service.d/*.conf", "/etc/libvirt/qemu/networks/*.xml",
+	"/etc/modules-load.d/*", "/etc/modules",
 	"/var/lib/dhcp/*.leases", "/run/systemd/netif/leases/*", "/var/lib/NetworkManager/*.lease", "/run/net-*.conf", "/proc/cmdline",
 }
 
@@ -98,7 +99,8 @@ func small(ctx context.Context, h *host.Host, name string) (string, error) {
 
 // runsPrograms reports whether a file names programs that run at boot.
 func runsPrograms(name string) bool {
-	return strings.HasSuffix(name, ".service") || strings.HasPrefix(name, "/etc/cron") || strings.HasSuffix(name, "/rc.local") ||
+	return strings.HasSuffix(name, ".service") || strings.Contains(name, ".service.d/") ||
+		strings.HasPrefix(name, "/etc/cron") || strings.HasSuffix(name, "/rc.local") ||
 		strings.HasPrefix(name, "/etc/network/") || strings.HasPrefix(name, "/etc/NetworkManager/dispatcher.d/")
 }
 
