@@ -70,7 +70,7 @@ var kindsOf = []struct {
 	{"/usr/etc/nsswitch.conf", Lists}, {"/usr/etc/ssh/sshd_config", Lists}, {"/usr/etc/ssh/sshd_config.d/", Lists},
 	{"/etc/ssh/ssh_config", Lists}, {"/etc/ssh/ssh_config.d/", Lists}, {"/etc/hosts.allow", Lists}, {"/etc/hosts.deny", Lists},
 	{"/root/.ssh/known_hosts", KnownHosts}, {"/home/*/.ssh/known_hosts", KnownHosts}, {"/etc/ssh/ssh_known_hosts*", KnownHosts},
-	{"/root/.ssh/config", Lists}, {"/home/*/.ssh/config", Lists},
+	{"/root/.ssh/config", Lists}, {"/home/*/.ssh/config", Lists}, {"/root/.ssh/conf*.d/*", Lists}, {"/home/*/.ssh/conf*.d/*", Lists},
 	{"/etc/krb5.conf", Config}, {"/etc/krb5.conf.d/", Config}, {"/etc/update-motd.d/", Config}, {"/etc/security/", Config},
 	{
 		"/etc/sysctl.conf",
@@ -79,6 +79,7 @@ var kindsOf = []struct {
 	{"/etc/ufw/", Lines}, {"/etc/fail2ban/", Config}, {"/etc/exports", Config}, {"/etc/exports.d/", Config},
 	{"/var/lib/docker/containers/*/hostconfig.json", Config}, {"/var/snap/docker/common/var-lib-docker/containers/*/hostconfig.json", Config},
 	{"/etc/my.cnf", Lines}, {"/etc/my.cnf.d/", Lines}, {"/etc/mysql/", Lines},
+	{"/etc/shorewall/shorewall.conf", Config},
 	{"/etc/fstab", Config}, {"/etc/nftables.conf", Config}, {"/etc/nftables.d/", Config}, {"/etc/nftables/", Config}, {"/etc/*.nft", Config},
 	{"/etc/*/*.nft", Config},
 	{"*/sysconfig/nftables", Config}, {"/etc/mdadm/", Config},
@@ -126,6 +127,7 @@ var kindsOf = []struct {
 		"/etc/docker/daemon.json",
 		Config,
 	}, {"/var/snap/docker/current/config/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
+	{"/var/lib/pgsql/data/PG_VERSION", Plain},
 	{"/etc/postgresql/", Lines}, {"/var/lib/postgresql/", Lines}, {"/var/lib/pgsql/", Lines}, {"/var/lib/postgres/", Lines},
 	{"/etc/sudoers", Lines}, {"/usr/etc/sudoers", Lines}, {"/var/cache/debconf/config.dat", Lines},
 	{

@@ -125,15 +125,10 @@ type hostRow struct {
 	cost      cost
 }
 
-// host reads what ingestion needs of a host. In PostgreSQL another hub may be at it, whose lease has passed to this one:
-// it waits for that one's commit.
+// host reads what ingestion needs of a host.
 func (b *batch) host(ctx context.Context, agent string, h *hostRow) error {
-	alone := ""
-	if b.db.pg {
-		alone = " FOR UPDATE"
-	}
 	return b.scan(ctx, "SELECT id, nkey, grp, labels, instance, seq, digest, last_check, retired, machine, last_seen, last_sent, "+
-		"twin, cost_day, cost_work, cost_rows, cost_bytes FROM hosts WHERE agent = ?"+alone, []any{agent},
+		"twin, cost_day, cost_work, cost_rows, cost_bytes FROM hosts WHERE agent = ?", []any{agent},
 		&h.id, &h.key, &h.group, &h.labels, &h.instance, &h.seq, &h.digest,
 		&h.lastCheck, &h.retired, &h.machine, &h.seen, &h.sent, &h.twin, &h.cost.day, &h.cost.work, &h.cost.rows, &h.cost.bytes)
 }

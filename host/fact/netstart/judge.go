@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fettle/host"
+	"fettle/host/format/netconf"
 	"fettle/internal/lazy"
 )
 
@@ -191,4 +192,12 @@ func (s *Start) Manager(dev string) string {
 		return active[0]
 	}
 	return ""
+}
+
+// Carries is the program that carries out the configuration of a link, netplan's too; empty if it is not known.
+func (s *Start) Carries(dev string) netconf.Manager {
+	if i := s.conf.Iface(dev); i.Renderer != "" {
+		return i.Renderer
+	}
+	return netconf.Manager(s.Manager(dev))
 }
