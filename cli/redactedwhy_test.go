@@ -58,6 +58,13 @@ func TestLogWords(t *testing.T) {
 	}
 }
 
+// hiddenWithNames are the traps of messages that redaction makes unknown, as it replaces a word of them:
+// of a file's name, in quotes, or behind an option or a colon, where names stand.
+var hiddenWithNames = []string{
+	"boot-entry-broken", "ldap-client-gnutls-ciphers", "packages-on-hold", "php-version-path", "python-module-gone", "redis-directive-gone",
+	"samba-ad-dc-split", "slapd-backend-gone", "ssh-closed-during-upgrade", "ssh-dsa-client-config", "sshd-dsa-host-key", "volume-group-incomplete",
+}
+
 // TestRedactedLineSaysTheSame: of a redacted line of a log, why says what it says of the line:
 // each message of each trap, as its program prints it.
 func TestRedactedLineSaysTheSame(t *testing.T) {
@@ -70,7 +77,7 @@ func TestRedactedLineSaysTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.LearnHost("web1.example.com")
-	n, missed := 0, 0
+	n, missed, hides := 0, 0, map[string]bool{}
 	for id, ms := range spoken(t) {
 		for _, m := range ms {
 			by := m.Says
@@ -92,11 +99,23 @@ func TestRedactedLineSaysTheSame(t *testing.T) {
 			n++
 			if hidden := r.Log(plain); !named(hidden) {
 				missed++
+				if slices.Contains(hiddenWithNames, id) && !hides[id] {
+					hides[id] = true
+					continue
+				}
+				if id == "python-module-gone" {
+					continue // the module's name
+				}
 				t.Errorf("%s: %s: %q is no longer told when it is redacted: %q", id, by, plain, hidden)
 			}
 		}
 	}
 	t.Logf("%d messages, %d missed", n, missed)
+	for _, id := range hiddenWithNames {
+		if !hides[id] {
+			t.Errorf("%s: all its messages are told when they are redacted: it is no exception", id)
+		}
+	}
 	if n < 300 {
 		t.Errorf("only %d messages", n)
 	}
