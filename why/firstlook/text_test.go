@@ -90,7 +90,8 @@ func TestOneScreen(t *testing.T) {
 // TestOneLine: a single line that was pasted is not counted among others.
 func TestOneLine(t *testing.T) {
 	for log, want := range map[string]string{
-		"fork: Cannot allocate memory":                                "What its words say:\n   | fork: Cannot allocate memory\n   Cannot allocate memory = ENOMEM",
+		"fork: Cannot allocate memory": "What its words say:\n   | fork: Cannot allocate memory\n" +
+			"   Cannot allocate memory = ENOMEM",
 		"a: Permission denied\nfork: Cannot allocate memory\n":        "What stands out in 2 lines:\n1. line 1, 1 time\n",
 		"Jan 11 16:37:20 web1 app[1]: fork: Cannot allocate memory\n": "What stands out in 1 line:\n1. app, 1 time, ",
 	} {

@@ -72,7 +72,8 @@ func TestPacksPage(t *testing.T) {
 	}
 	w.withPacks()
 	for path, want := range map[string][]string{
-		"/": {"<a href=\"/pack/acme-mail\">Pack acme-mail 12</a>\n  is stopped: of 3 hosts, 1 with more findings, 0 could not check, 1 refused it"},
+		"/": {"<a href=\"/pack/acme-mail\">Pack acme-mail 12</a>\n  is stopped: of 3 hosts, 1 with more findings, " +
+			"0 could not check, 1 refused it"},
 		"/packs": {"stopped</span> of 3 hosts, 1 with more findings", `data-of="refused">1<`,
 			"no host of the group night-shift that takes packs has reported since"},
 		"/pack/acme-mail": {"fettle-hub pack resume acme-mail --stop-at 34", "refused</span> signed by a key that is not pinned on this host",
