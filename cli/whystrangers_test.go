@@ -101,6 +101,8 @@ var newer = []string{
 	"redis-directive-gone", "resolved-split", "rsyslog-files-gone", "slapd-backend-gone",
 	"spamd-split", "sshd-kex-gone", "docker-option-gone", "ldap-client-gnutls-ciphers", "mariadb-section-not-read",
 	"mariadb-tools-split", "php-settings-left-behind", "qemu-machine-gone", "restart-question", "ssh-dsa-client-config",
+	"listen-address-late", "cron-table-refused", "certbot-cannot-renew", "kubelet-swap-returns", "fstab-not-reloaded",
+	"postgresql-data-older", "volume-group-incomplete", "certificate-not-loaded",
 }
 
 // TestStrangers holds what why says of strangers' texts to the figures reached.

@@ -8,12 +8,16 @@ import (
 	"fettle/traps/bootdevicegone"
 	"fettle/traps/bootentrybroken"
 	"fettle/traps/bridgemtu"
+	"fettle/traps/certbotcannotrenew"
+	"fettle/traps/certificatenotloaded"
 	"fettle/traps/configurationrefused"
 	"fettle/traps/counterwrap"
+	"fettle/traps/crontablerefused"
 	"fettle/traps/deletedopenfiles"
 	"fettle/traps/devicetimeoutatboot"
 	"fettle/traps/dmcachesmq"
 	"fettle/traps/firewallbyhand"
+	"fettle/traps/fstabnotreloaded"
 	"fettle/traps/hostnamebyhand"
 	"fettle/traps/installersync"
 	"fettle/traps/journalaccess"
@@ -22,6 +26,7 @@ import (
 	"fettle/traps/ldaptlsverify"
 	"fettle/traps/limitsbyhand"
 	"fettle/traps/listenaddressbyhand"
+	"fettle/traps/listenaddresslate"
 	"fettle/traps/listenerofsession"
 	"fettle/traps/logflood"
 	"fettle/traps/mdadmbadblocks"
@@ -59,7 +64,11 @@ func All() []*trap.Trap {
 		&devicetimeoutatboot.Trap,
 		&logflood.Trap,
 		&apparmordenials.Trap,
+		&crontablerefused.Trap,
+		&certbotcannotrenew.Trap,
+		&certificatenotloaded.Trap,
 		&mountsmissing.Trap,
+		&fstabnotreloaded.Trap,
 		&sysctloverridden.Trap,
 		&deletedopenfiles.Trap,
 		&ksmscanrate.Trap,
@@ -87,6 +96,7 @@ func All() []*trap.Trap {
 		&unitcannotstartagain.Trap,
 		&configurationrefused.Trap,
 		&listenaddressbyhand.Trap,
+		&listenaddresslate.Trap,
 		&listenerofsession.Trap,
 		&networkbyhand.Trap,
 		&sysctlbyhand.Trap,

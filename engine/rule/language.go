@@ -40,7 +40,7 @@ var functions = sync.OnceValue(func() cel.Functions {
 	// On figures.
 	f.Global("parseSize", parseSize)
 	f.Global("asSize", func(n int64) string { return units.Size(n) })
-	f.Global("parseTime", parseTime)
+	f.Global("parseTime", units.Span)
 	f.Global("asTime", asTime)
 	f.Global("percent", func(part, whole int64) float64 { return percent(float64(part), float64(whole)) })
 	// On versions.

@@ -27,7 +27,7 @@ type upgradeFact struct {
 	Name      string `cel:"name"`
 	Version   string `cel:"version"`
 	Next      string `cel:"next"` // the version in To; empty: there is none
-	Gone      bool   `cel:"gone"` // installed, of From, and not in To
+	Gone      bool   `cel:"gone"` // installed as From has it, and not in To
 	// Series and NextSeries are the first two numbers of the versions: "3.11", "3.13".
 	Series     string `cel:"series"`
 	NextSeries string `cel:"next_series"`
@@ -43,6 +43,13 @@ func series(version string) string {
 }
 
 var seriesForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(\.[0-9]+)?`) })
+
+// elsewhere matches versions of repositories that have the same packages for each release: packages.sury.org and its PPA
+// ("8.2.30-1+0~20251219.75+debian12~1.gbp1c2d3e", "8.1.34-1+ubuntu22.04.1+deb.sury.org+1"), and apt.postgresql.org
+// ("15.15-1.pgdg12+1").
+var elsewhere = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`sury\.org|\.pgdg|\+(debian|ubuntu)[0-9.]+~[0-9.]*gbp|~20[0-9]{6}\.[0-9]+\+(debian|ubuntu)`)
+})
 
 // crosses tells whether the upgrade brings the package from below a version to it or beyond.
 func (u *upgradeFact) crosses(version string) (bool, error) {
@@ -89,7 +96,7 @@ func readUpgrade(r *reading, f *Fact) (*upgradeFact, error) {
 	if !known {
 		return nil, fmt.Errorf("fettle does not know which %s %s has", p.Name, w.To)
 	}
-	u.Next, u.Gone = next, next == "" && ofFrom(p.Name)
+	u.Next, u.Gone = next, next == "" && ofFrom(p.Name) && !elsewhere().MatchString(p.Version)
 	u.Series, u.NextSeries = series(p.Version), series(next)
 	return u, nil
 }

@@ -108,60 +108,7 @@ func parseSize(s string) (int64, error) {
 	return 0, fmt.Errorf("%q is not a size like 64K or 1.5G", s)
 }
 
-// timeUnits are those of systemd.time(7).
-var timeUnits = map[string]time.Duration{
-	"": time.Second, "usec": time.Microsecond, "us": time.Microsecond, "µs": time.Microsecond, "msec": time.Millisecond,
-	"ms":      time.Millisecond,
-	"seconds": time.Second, "second": time.Second, "sec": time.Second, "s": time.Second,
-	"minutes": time.Minute, "minute": time.Minute, "min": time.Minute, "m": time.Minute,
-	"hours": time.Hour, "hour": time.Hour, "hr": time.Hour, "h": time.Hour,
-	"days": day, "day": day, "d": day, "weeks": 7 * day, "week": 7 * day, "w": 7 * day,
-	"months": 2629800 * time.Second, "month": 2629800 * time.Second, "M": 2629800 * time.Second,
-	"years": 31557600 * time.Second, "year": 31557600 * time.Second, "y": 31557600 * time.Second,
-}
-
 const day = 24 * time.Hour
-
-// parseTime reads a time span as systemd.time(7) writes it: "5min 20s", "90".
-func parseTime(s string) (time.Duration, error) {
-	bad := fmt.Errorf("%q is not a time span like 5min 20s", s)
-	t := strings.TrimSpace(s)
-	if t == "infinity" {
-		return math.MaxInt64, nil
-	}
-	if t == "" {
-		return 0, bad
-	}
-	var sum float64
-	for t != "" {
-		end := strings.IndexFunc(t, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
-		if end == 0 {
-			return 0, bad
-		}
-		number, rest := t, ""
-		if end > 0 {
-			number, rest = t[:end], strings.TrimLeft(t[end:], " ")
-		}
-		end = strings.IndexFunc(rest, func(r rune) bool { return r == ' ' || r >= '0' && r <= '9' })
-		unit := rest
-		if end >= 0 {
-			unit, rest = rest[:end], strings.TrimLeft(rest[end:], " ")
-		} else {
-			rest = ""
-		}
-		f, err := strconv.ParseFloat(number, 64)
-		u, ok := timeUnits[unit]
-		if err != nil || !ok {
-			return 0, bad
-		}
-		sum += f * float64(u)
-		t = rest
-	}
-	if sum > math.MaxInt64/2 {
-		return 0, bad
-	}
-	return time.Duration(sum), nil
-}
 
 // asTime writes a duration in its two largest units: "3 days 4 hours".
 func asTime(d time.Duration) string {

@@ -28,6 +28,9 @@ func TestShapes(t *testing.T) {
 	if tok := addressToken(strings.Repeat("f", 65)); tok != "" {
 		t.Errorf("65 letters of an address: %q", tok)
 	}
+	if tok := addressToken(strings.Repeat("f", 64) + ":"); tok != "" {
+		t.Errorf("64 letters of an address and a colon: %q", tok)
+	}
 }
 
 // TestErrorNumbers: a number of up to three digits behind "user" is one of an error.
@@ -50,6 +53,21 @@ func TestSerialLength(t *testing.T) {
 		r.LearnSerial(name)
 		if _, known := r.names[name]; known != want {
 			t.Errorf("%s is known: %t", name, known)
+		}
+	}
+}
+
+// TestWordsBehindOptions: each word of an option that interfaces(5) does not have is replaced,
+// and what the first option of a module names.
+func TestWordsBehindOptions(t *testing.T) {
+	r := redactor(t)
+	for line, out := range map[string]string{
+		"  description uplink of jane acme": r.interfacesLine("/etc/network/interfaces", "  description uplink of jane acme"),
+		"options snd-hda-intel id=janebox":  r.moduleLine("options snd-hda-intel id=janebox"),
+		"options foo label=jane bar=2":      r.moduleLine("options foo label=jane bar=2"),
+	} {
+		if strings.Contains(out, "jane") || strings.Contains(out, "acme") || !strings.HasPrefix(out, line[:8]) {
+			t.Errorf("%s became %s", line, out)
 		}
 	}
 }

@@ -153,6 +153,6 @@ func (r *Redactor) sourceLine(name, line string) string {
 
 var (
 	ownMirror = lazy.Regexp(`(\w://(?:[^\s/@]*@)?)([\w.:-]+)(/[^\s\]]*)`)
-	mirrored  = set(`debian debian-security ubuntu debian-archive debian-backports debian-multimedia security dists pool main apt deb repo
-		repos archive.ubuntu.com linux stable bookworm bullseye buster trixie jammy noble focal`)
+	mirrored  = set(`debian debian-security ubuntu debian-archive debian-backports debian-multimedia security dists pool main apt deb repo packages pub
+		mirror mirrors ubuntu-ports repos archive.ubuntu.com linux stable bookworm bullseye buster trixie jammy noble focal`)
 )

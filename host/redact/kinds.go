@@ -79,7 +79,9 @@ var kindsOf = []struct {
 	{"/etc/ufw/", Lines}, {"/etc/fail2ban/", Config}, {"/etc/exports", Config}, {"/etc/exports.d/", Config},
 	{"/var/lib/docker/containers/*/hostconfig.json", Config}, {"/var/snap/docker/common/var-lib-docker/containers/*/hostconfig.json", Config},
 	{"/etc/my.cnf", Lines}, {"/etc/my.cnf.d/", Lines}, {"/etc/mysql/", Lines},
-	{"/etc/fstab", Config}, {"/etc/nftables.conf", Config}, {"/etc/nftables.d/", Config}, {"/etc/nftables/", Config},
+	{"/etc/shorewall/shorewall.conf", Config},
+	{"/etc/fstab", Config}, {"/etc/nftables.conf", Config}, {"/etc/nftables.d/", Config}, {"/etc/nftables/", Config}, {"/etc/*.nft", Config},
+	{"/etc/*/*.nft", Config},
 	{"*/sysconfig/nftables", Config}, {"/etc/mdadm/", Config},
 	{
 		"/etc/mdadm.conf",
@@ -125,6 +127,7 @@ var kindsOf = []struct {
 		"/etc/docker/daemon.json",
 		Config,
 	}, {"/var/snap/docker/current/config/daemon.json", Config}, {"/etc/elasticsearch/elasticsearch.yml", Config},
+	{"/var/lib/pgsql/data/PG_VERSION", Plain},
 	{"/etc/postgresql/", Lines}, {"/var/lib/postgresql/", Lines}, {"/var/lib/pgsql/", Lines}, {"/var/lib/postgres/", Lines},
 	{"/etc/sudoers", Lines}, {"/usr/etc/sudoers", Lines}, {"/var/cache/debconf/config.dat", Lines},
 	{

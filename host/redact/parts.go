@@ -21,7 +21,7 @@ var partsOf = []struct {
 	{
 		lazy.Regexp(`^/etc/postgresql/|^/var/lib/(?:postgresql|pgsql|postgres)/`),
 		lazy.Regexp(`(?i)^\s*(?:fsync|full_page_writes|data_directory)\s*[= \t]`),
-		"",
+		LeftOut,
 	},
 	{lazy.Regexp(`^/proc/net/fib_trie$`), lazy.Regexp(`^(?:Main|Local|Id [0-9]+):$|^\s+/0 universe`), ""},
 	{lazy.Regexp(`^/var/cache/debconf/`), lazy.Regexp(`^(?:Name|Value): (?:grub-pc/install_devices$|/dev/)`), "Redacted: yes"},
@@ -29,15 +29,18 @@ var partsOf = []struct {
 	{
 		lazy.Regexp(`^/etc/my\.cnf|^/etc/mysql/`),
 		lazy.Regexp(`(?i)^\s*(?:loose[-_])?(?:open[-_]files[-_]limit|max[-_]connections)\s*=\s*\d+\s*$`),
-		"",
+		LeftOut,
 	},
 	{lazy.Regexp(`^/etc/yum\.repos\.d/`), lazy.Regexp(`(?i)^\[.*-els[]-]`), ""},
-	{
-		lazy.Regexp(`^/etc/(?:cron|profile\.d/|init\.d/)|^/var/spool/cron/`),
-		lazy.Regexp(`^[^#]*(?:keyserver|recv-key|checkarray|raid-check|logrotate)`),
-		"",
-	},
+	{lazy.Regexp(`^/etc/(?:crontab$|cron\.d/)`), ofJobs, LeftOut},
+	{lazy.Regexp(`^/etc/(?:cron\.[hdwm][a-z]+ly/|profile\.d/|init\.d/)|^/var/spool/cron/`), ofJobs, ""},
 }
+
+// LeftOut stands for a line of a table of cron and of databases' settings: whoever judges such a file whole must know that it is not.
+const LeftOut = "# left out by redaction"
+
+// ofJobs are the lines of jobs that checks look for.
+var ofJobs = lazy.Regexp(`^[^#]*(?:keyserver|recv-key|checkarray|raid-check|logrotate)`)
 
 // keptLines redacts the lines of a file that checks look for.
 func (r *Redactor) keptLines(name, s string) string {

@@ -267,8 +267,18 @@ func withoutComment(line string) string {
 	return line
 }
 
+// ofReport are names and attributes in a line of lvmreport(7) as JSON.
+var ofReport = lazy.Regexp(`"(?:(?:vg_name|lv_name|pool_lv|origin|data_lv|metadata_lv)"\s*:\s*"([^"]+)|[lpv]v_attr"\s*:\s*"[a-zA-Z-]{1,10}")`)
+
 // Output redacts a line that a command printed, NAME=VALUE or words.
 func (r *Redactor) Output(line string) string {
+	if at := ofReport().FindStringSubmatchIndex(line); at != nil {
+		said := line[at[0]:at[1]]
+		if at[2] >= 0 {
+			said = line[at[0]:at[2]] + r.Volume(line[at[2]:at[3]])
+		}
+		return r.Text(line[:at[0]]) + said + r.Output(line[at[1]:])
+	}
 	if k, v, ok := strings.Cut(line, "="); ok && v != "" && !strings.ContainsAny(k, " \t/") {
 		switch p := plainKey(k); {
 		case takesCommand().MatchString(p):

@@ -63,7 +63,7 @@ var numbered = lazy.Regexp(`^(?:` +
 	// Links.
 	`(?:br|bond|vlan|vnet|vmbr|tap|tun|wg|ppp|dummy|ifb|team|eth|wlan|wwan|virbr|lxcbr|lxdbr|docker|sit|gre|vxlan|macvlan|` +
 	`cni|if|vif)\d{1,5}|` +
-	`veth[0-9a-f]{1,7}|fw(?:br|pr|ln)\d+[pi]\d+|tap\d+i\d+|(?:ata|usb|phy|bat|card)\d{1,3}|` +
+	`veth[0-9a-f]{1,7}|vmbr\d+v\d+|fw(?:br|pr|ln)\d+[pi]\d+|tap\d+i\d+|(?:ata|usb|phy|bat|card)\d{1,3}|` +
 	// Terminals and other devices.
 	`tty(?:s|usb|acm|ama|hs|mxc|ps|sc|vs|o|gs|hvc)?\d{1,3}|(?:hvc|hvsi|xvc|pts|vcs|vcsa|console|uart|com|lp)\d{1,3}|` +
 	`(?:cpu|mc|csrow|dimm|irq|ehci|xhci|uhci|ohci|event|input|hwmon|rtc|thermal|watchdog|ipmi|i2c|clocksource|tpm|tpmrm|` +

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"fettle/host/fact/container"
 	"fettle/host/fact/netstart"
 	"fettle/host/format/nftables"
+	"fettle/internal/lazy"
 	"fettle/internal/units"
 )
 
@@ -37,6 +39,13 @@ var makers = []string{"dockerd", "containerd", "conmon", "libvirtd", "virtnetwor
 // networkd, libvirt, podman.
 var ofPrograms = []string{"wg-quick-", "nm-shared-", "io.systemd.", "libvirt_network", "netavark"}
 
+// ofServices are tables that a service makes when it starts, by their whole names: lxc-net (LXC 5.0, config/init/common/lxc-net.in),
+// Azure's agent (WALinuxAgent 2.13, ga/firewall_manager.py).
+var ofServices = []string{"lxc", "walinuxagent"}
+
+// azure is the file of Azure's agent, which writes rules into the table security of iptables (the same file).
+const azure = "/etc/waagent.conf"
+
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if !h.Running() {
 		return host.ErrNotRunning
@@ -49,7 +58,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
-	tables := count(chains)
+	tables, err := guarded(ctx, h, count(chains))
+	if err != nil {
+		return err
+	}
 	if len(tables) == 0 {
 		r.NotApplicable("", "the packet filter has no rules")
 		return nil
@@ -87,8 +99,22 @@ func count(chains []nftables.Chain) (out []table) {
 		out[i].rules += n
 	}
 	return slices.DeleteFunc(out, func(t table) bool {
-		return t.rules == 0 || slices.ContainsFunc(ofPrograms, func(p string) bool { return strings.HasPrefix(t.name, p) })
+		return t.rules == 0 || slices.Contains(ofServices, t.name) ||
+			slices.ContainsFunc(ofPrograms, func(p string) bool { return strings.HasPrefix(t.name, p) })
 	})
+}
+
+// guarded leaves out the table of Azure's agent.
+func guarded(ctx context.Context, h *host.Host, tables []table) ([]table, error) {
+	security := func(t table) bool { return t.name == "security" && (t.family == "ip" || t.family == nftables.Legacy) }
+	if !slices.ContainsFunc(tables, security) {
+		return tables, nil
+	}
+	there, err := h.Exists(ctx, azure)
+	if err != nil || !there {
+		return tables, err
+	}
+	return slices.DeleteFunc(tables, security), nil
 }
 
 func judge(ctx context.Context, h *host.Host, r *trap.Report, tables []table, us map[string]host.Unit, s *netstart.Start) error {
@@ -106,6 +132,11 @@ func judge(ctx context.Context, h *host.Host, r *trap.Report, tables []table, us
 	}
 	for _, l := range loaders[1:] {
 		if u := us[l]; u.Active() || starts(u) {
+			if off, err := switchedOff(ctx, h, l); err != nil {
+				return err
+			} else if off {
+				continue
+			}
 			r.NotApplicable("", l+" loads rules at boot")
 			return nil
 		}
@@ -145,6 +176,21 @@ func judge(ctx context.Context, h *host.Host, r *trap.Report, tables []table, us
 	return nil
 }
 
+// ufwOn is what ufw-init looks for (ufw 0.36, src/ufw-init-functions): Ubuntu enables the unit everywhere, and ufw nowhere.
+var ufwOn = lazy.Regexp(`(?im)^\s*ENABLED\s*=\s*["']?yes`)
+
+// switchedOff reports whether a unit loads nothing although it is started.
+func switchedOff(ctx context.Context, h *host.Host, unit string) (bool, error) {
+	if unit != "ufw.service" {
+		return false, nil
+	}
+	text, err := h.ReadString(ctx, "/etc/ufw/ufw.conf")
+	if err != nil && !host.IsAbsent(err) {
+		return false, err
+	}
+	return !ufwOn().MatchString(text), nil
+}
+
 // starts tells whether a unit is started at boot.
 func starts(u host.Unit) bool {
 	return u.UnitFileState == "enabled" || u.UnitFileState == "enabled-runtime" || u.UnitFileState == "generated" || u.UnitFileState == "alias"
@@ -169,7 +215,8 @@ func configured(ctx context.Context, h *host.Host) (map[string]bool, error) {
 		}
 		files = append(files, names...)
 	}
-	for _, f := range files {
+	for i := 0; i < len(files) && i < maxFiles; i++ {
+		f := files[i]
 		text, err := h.ReadString(ctx, f)
 		if host.IsAbsent(err) {
 			continue
@@ -179,6 +226,15 @@ func configured(ctx context.Context, h *host.Host) (map[string]bool, error) {
 		}
 		for line := range strings.Lines(text) {
 			line, _, _ = strings.Cut(line, "#")
+			more, err := included(ctx, h, line)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range more {
+				if !slices.Contains(files, m) {
+					files = append(files, m)
+				}
+			}
 			w := strings.Fields(strings.ReplaceAll(line, "{", " { "))
 			if i := slices.Index(w, "table"); i >= 0 && len(w) > i+1 { // table [FAMILY] NAME {; add table …
 				if len(w) > i+2 && w[i+2] != "{" {
@@ -190,4 +246,30 @@ func configured(ctx context.Context, h *host.Host) (map[string]bool, error) {
 		}
 	}
 	return out, nil
+}
+
+// maxFiles is how many files of nftables are read, at most.
+const maxFiles = 500
+
+// include is nft(8)'s statement; a path that is not absolute is one below /etc.
+var include = lazy.Regexp(`^\s*include\s+["']([^"']+)["']`)
+
+// included are the files that a line includes.
+func included(ctx context.Context, h *host.Host, line string) ([]string, error) {
+	m := include().FindStringSubmatch(line)
+	if m == nil {
+		return nil, nil
+	}
+	name := m[1]
+	if !path.IsAbs(name) {
+		name = path.Join("/etc", name)
+	}
+	if !strings.ContainsAny(name, "*?[") {
+		return []string{name}, nil
+	}
+	names, err := h.Glob(ctx, path.Dir(name), path.Base(name))
+	if host.IsAbsent(err) {
+		return nil, nil
+	}
+	return names, err
 }

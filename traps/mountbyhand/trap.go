@@ -89,6 +89,10 @@ func judge(r *trap.Report, all []host.MountInfo, us []startup.Unit, table []fsta
 	return nil
 }
 
+// storages are folders in which the host's manager of virtual machines mounts what its own configuration names: pvestatd
+// (Proxmox VE), vdsm (oVirt), OpenStack's nova-compute and cinder-volume.
+var storages = []string{"/mnt/pve/", "/rhev/data-center/mnt/", "/var/lib/nova/mnt/", "/var/lib/cinder/mnt/"}
+
 // others tells whether a program mounts it when it starts, or a user has.
 func others(m host.MountInfo, all []host.MountInfo) bool {
 	switch {
@@ -96,6 +100,8 @@ func others(m host.MountInfo, all []host.MountInfo) bool {
 		return true
 	case strings.HasPrefix(m.Point, "/media/"), strings.HasPrefix(m.Point, "/run/"), strings.HasPrefix(m.Point, "/sysroot"):
 		return true // udisks(8); programs; ostree
+	case slices.ContainsFunc(storages, func(dir string) bool { return strings.HasPrefix(m.Point, dir) }):
+		return true
 	}
 	return slices.ContainsFunc(all, func(o host.MountInfo) bool {
 		return o.Type == "autofs" && (m.Point == o.Point || strings.HasPrefix(m.Point, o.Point+"/"))

@@ -18,12 +18,16 @@ import (
 	bridgemtuproof "fettle/traps/bridgemtu/proof"
 	"fettle/traps/counterwrap"
 	counterwrapproof "fettle/traps/counterwrap/proof"
+	"fettle/traps/crontablerefused"
+	crontablerefusedproof "fettle/traps/crontablerefused/proof"
 	"fettle/traps/deletedopenfiles"
 	deletedopenfilesproof "fettle/traps/deletedopenfiles/proof"
 	"fettle/traps/devicetimeoutatboot"
 	devicetimeoutatbootproof "fettle/traps/devicetimeoutatboot/proof"
 	"fettle/traps/dmcachesmq"
 	dmcachesmqproof "fettle/traps/dmcachesmq/proof"
+	"fettle/traps/fstabnotreloaded"
+	fstabnotreloadedproof "fettle/traps/fstabnotreloaded/proof"
 	"fettle/traps/hostnamebyhand"
 	hostnamebyhandproof "fettle/traps/hostnamebyhand/proof"
 	"fettle/traps/installersync"
@@ -38,6 +42,8 @@ import (
 	ldaptlsverifyproof "fettle/traps/ldaptlsverify/proof"
 	"fettle/traps/limitsbyhand"
 	limitsbyhandproof "fettle/traps/limitsbyhand/proof"
+	"fettle/traps/listenaddresslate"
+	listenaddresslateproof "fettle/traps/listenaddresslate/proof"
 	"fettle/traps/logflood"
 	logfloodproof "fettle/traps/logflood/proof"
 	"fettle/traps/mdadmbadblocks"
@@ -109,10 +115,13 @@ func All() []Proof {
 		{&sysctlbyhand.Trap, sysctlbyhandproof.Scenarios, nil, nil},
 		{&unitnotstartedatboot.Trap, unitnotstartedatbootproof.Scenarios, nil, unitnotstartedatbootproof.Sabotages},
 		{&unitswaitforeachother.Trap, unitswaitforeachotherproof.Scenarios, nil, nil},
+		{&listenaddresslate.Trap, listenaddresslateproof.Scenarios, nil, nil},
 		{&devicetimeoutatboot.Trap, devicetimeoutatbootproof.Scenarios, nil, nil},
 		{&logflood.Trap, logfloodproof.Scenarios, nil, nil},
 		{&apparmordenials.Trap, apparmordenialsproof.Scenarios, nil, nil},
+		{&crontablerefused.Trap, crontablerefusedproof.Scenarios, nil, crontablerefusedproof.Sabotages},
 		{&mountsmissing.Trap, mountsmissingproof.Scenarios, nil, mountsmissingproof.Sabotages},
+		{&fstabnotreloaded.Trap, fstabnotreloadedproof.Scenarios, nil, nil},
 		{&sysctloverridden.Trap, sysctloverriddenproof.Scenarios, nil, sysctloverriddenproof.Sabotages},
 		{&deletedopenfiles.Trap, deletedopenfilesproof.Scenarios, nil, deletedopenfilesproof.Sabotages},
 		{&ksmscanrate.Trap, ksmscanrateproof.Scenarios, ksmscanrateproof.Experiments, ksmscanrateproof.Sabotages},

@@ -83,6 +83,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
+	forwards, err := forwarding(ctx, h)
+	if err != nil {
+		return err
+	}
 	found := false
 	for _, p := range parameters {
 		now, err := h.ReadString(ctx, "/proc/sys/"+p.key)
@@ -93,7 +97,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			return err
 		}
 		now = strings.Join(strings.Fields(now), " ")
-		if slices.Contains(p.at, now) || p.set(conf, s) {
+		if slices.Contains(p.at, now) || p.set(conf, s) || forwards && strings.Contains(p.key, "forward") {
 			continue
 		}
 		found = true

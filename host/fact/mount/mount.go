@@ -18,7 +18,8 @@ var virtual = []string{"proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs
 // managed are folders below which others than the admin mount.
 var managed = []string{"/proc/", "/sys/", "/dev/", "/run/credentials/", "/run/user/", "/run/systemd/", "/run/docker/", "/run/netns/",
 	"/run/containerd/", "/run/lock/", "/var/lib/docker/", "/var/lib/containers/", "/var/lib/containerd/", "/var/lib/kubelet/", "/snap/",
-	"/var/snap/", "/var/lib/lxcfs/", "/var/lib/snapd/", "/var/lib/ceph/", "/var/named/chroot/", "/var/lib/named/"}
+	"/var/snap/", "/var/lib/lxcfs/", "/var/lib/snapd/", "/var/lib/ceph/", "/var/named/chroot/", "/var/lib/named/",
+	"/var/lib/incus/", "/var/lib/lxd/", "/var/lib/schroot/", "/var/cache/pbuilder/"}
 
 // Passing reports whether a mount comes and goes with a program, and is nobody's loss.
 func Passing(m host.MountInfo) bool {

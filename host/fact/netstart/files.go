@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"fettle/host"
@@ -19,7 +20,8 @@ var files = []string{
 	"/etc/rc.local", "/etc/rc.d/rc.local", "/etc/dhcpcd.conf", "/etc/crontab", "/etc/cron.d/*",
 	"/etc/keepalived/*.conf", "/etc/keepalived/conf.d/*", "/etc/ucarp/*", "/etc/bird/*.conf", "/etc/bird.conf", "/etc/frr/*.conf",
 	"/etc/containers/networks/*.json", "/etc/default/*", "/etc/cloud/cloud.cfg.d/*",
-	"/etc/systemd/system/*.service", "/etc/modules-load.d/*", "/etc/modules",
+	"/etc/systemd/system/*.service", "/etc/systemd/system/*.service.d/*.conf", "/etc/libvirt/qemu/networks/*.xml",
+	"/etc/modules-load.d/*", "/etc/modules",
 	"/var/lib/dhcp/*.leases", "/run/systemd/netif/leases/*", "/var/lib/NetworkManager/*.lease", "/run/net-*.conf", "/proc/cmdline",
 }
 
@@ -97,7 +99,8 @@ func small(ctx context.Context, h *host.Host, name string) (string, error) {
 
 // runsPrograms reports whether a file names programs that run at boot.
 func runsPrograms(name string) bool {
-	return strings.HasSuffix(name, ".service") || strings.HasPrefix(name, "/etc/cron") || strings.HasSuffix(name, "/rc.local") ||
+	return strings.HasSuffix(name, ".service") || strings.Contains(name, ".service.d/") ||
+		strings.HasPrefix(name, "/etc/cron") || strings.HasSuffix(name, "/rc.local") ||
 		strings.HasPrefix(name, "/etc/network/") || strings.HasPrefix(name, "/etc/NetworkManager/dispatcher.d/")
 }
 
@@ -135,3 +138,16 @@ func (s *Start) Mentions(word string) string { return s.words[word] }
 
 // Runs reports whether one of the host's own processes has the name (comm).
 func (s *Start) Runs(comm string) bool { return s.runs[comm] }
+
+// wireguard notes the links that wg-quick(8) makes at boot. What it gives them is beside their keys, in files that are not read.
+func (s *Start) wireguard(ctx context.Context, h *host.Host) error {
+	if !slices.ContainsFunc(s.Links, func(l host.Link) bool { return l.Info.Kind == "wireguard" }) {
+		return nil
+	}
+	units, err := expand(ctx, h, "/etc/systemd/system/*.wants/wg-quick@*.service")
+	for _, u := range units {
+		name := strings.TrimSuffix(strings.TrimPrefix(path.Base(u), "wg-quick@"), ".service")
+		s.words[name], s.quick[name] = u, true
+	}
+	return err
+}

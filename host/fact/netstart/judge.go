@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fettle/host"
+	"fettle/host/format/netconf"
 	"fettle/internal/lazy"
 )
 
@@ -12,7 +13,7 @@ import (
 // containers, virtual machines, VPNs, overlay networks.
 var ofDaemons = lazy.Regexp(`^(?:docker\d+|docker_gwbridge|br-[0-9a-f]{12}|virbr\d+(?:-nic)?|vnet\d+|veth[0-9a-f]{6,}.*|vb-.*|ve-.*|` +
 	`vz-.*|tap.*|tun.*|cni.*|flannel.*|cali.*|vxlan\.calico|cilium.*|lxc.*|lxdbr\d+|incusbr\d+|podman\d+|nerdctl\d+|kube-.*|nodelocaldns|` +
-	`weave|tailscale\d+|zt.*|wt\d+|ppp\d+|ovs-.*|fwbr.*|fwpr.*|fwln.*|genev_sys.*|vxlan_sys.*)$`)
+	`weave|tailscale\d+|zt.*|wt\d+|ppp\d+|ovs-.*|fwbr.*|fwpr.*|fwln.*|vmbr\d+v\d+|brq[0-9a-f-]{11}|qbr.*|qv[bo].*|genev_sys.*|vxlan_sys.*)$`)
 
 // fallbacks are links that modules make by themselves when they are loaded.
 var fallbacks = []string{"bond0", "dummy0", "sit0", "tunl0", "gre0", "gretap0", "erspan0", "ip6tnl0", "ip6gre0", "ip_vti0", "ip6_vti0",
@@ -22,9 +23,11 @@ var fallbacks = []string{"bond0", "dummy0", "sit0", "tunl0", "gre0", "gretap0", 
 var makers = []string{"dockerd", "containerd", "libvirtd", "virtnetworkd", "lxd", "incusd", "kubelet", "k3s-server", "k3s-agent",
 	"cilium-agent", "calico-node", "flanneld", "tailscaled", "netbird", "zerotier-one", "openvpn", "charon", "charon-systemd", "keepalived"}
 
-// OfDaemon reports whether a program makes the link, and what it has, again when it starts.
+// OfDaemon reports whether a program makes the link, and what it has, again when it starts. Proxmox makes a VLAN for its bridge
+// vmbr0v10, too (pve-common, src/PVE/Network.pm, activate_bridge_vlan).
 func OfDaemon(l host.Link) bool {
-	return ofDaemons().MatchString(l.Name) || l.Info.Kind == "tun" || slices.Contains([]string{"ppp", "slip"}, l.LinkType)
+	return ofDaemons().MatchString(l.Name) || l.Info.Kind == "vlan" && ofDaemons().MatchString(l.Master) ||
+		l.Info.Kind == "tun" || slices.Contains([]string{"ppp", "slip"}, l.LinkType)
 }
 
 // Maker names a running program that may have made a link without any file that is read here.
@@ -76,7 +79,7 @@ func (s *Start) bothEnds(l host.Link) bool {
 func (s *Start) AddressByHand(l host.Link, a host.Addr) bool {
 	ip, err := netip.ParseAddr(a.Local)
 	switch {
-	case err != nil, a.Dynamic, a.Scope != "global", ip.IsLoopback(), ip.IsLinkLocalUnicast(), OfDaemon(l), s.addrs[ip] != "":
+	case err != nil, a.Dynamic, a.Scope != "global", ip.IsLoopback(), ip.IsLinkLocalUnicast(), OfDaemon(l), s.quick[l.Name], s.addrs[ip] != "":
 		return false
 	case a.Family == "inet6" && a.PrefixLen == 64 && s.ra[l.Name]:
 		return false // by a router that gives addresses forever
@@ -189,4 +192,12 @@ func (s *Start) Manager(dev string) string {
 		return active[0]
 	}
 	return ""
+}
+
+// Carries is the program that carries out the configuration of a link, netplan's too; empty if it is not known.
+func (s *Start) Carries(dev string) netconf.Manager {
+	if i := s.conf.Iface(dev); i.Renderer != "" {
+		return i.Renderer
+	}
+	return netconf.Manager(s.Manager(dev))
 }

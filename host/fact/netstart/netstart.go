@@ -27,6 +27,7 @@ type Start struct {
 	runs  map[string]bool         // names of running programs
 	ra    map[string]bool         // links with a default route from router advertisements
 	dhcp  map[string]string       // files that ask a DHCP server for an address, and their text
+	quick map[string]bool         // links of wg-quick's units that are enabled
 }
 
 // Read reads the links and all configuration that may name what they have.
@@ -36,7 +37,7 @@ func Read(ctx context.Context, h *host.Host) (*Start, error) {
 		return nil, err
 	}
 	s := &Start{Links: links, addrs: map[netip.Addr]string{}, nets: map[netip.Prefix]string{}, words: map[string]string{},
-		runs: map[string]bool{}, ra: map[string]bool{}, dhcp: map[string]string{}}
+		runs: map[string]bool{}, ra: map[string]bool{}, dhcp: map[string]string{}, quick: map[string]bool{}}
 	ps, err := h.Processes(ctx)
 	if err != nil {
 		return nil, err
@@ -50,6 +51,9 @@ func Read(ctx context.Context, h *host.Host) (*Start, error) {
 		s.Unsure = problems[0]
 	}
 	if err := s.readFiles(ctx, h); err != nil && s.Unsure == nil {
+		s.Unsure = err
+	}
+	if err := s.wireguard(ctx, h); err != nil && s.Unsure == nil {
 		s.Unsure = err
 	}
 	s.managers(ctx, h)

@@ -270,6 +270,21 @@ func (o *Order) around(name string) []string {
 	return nil
 }
 
+// Behind are the units for which a unit waits, directly or not; nil where boot does not start it.
+func (o *Order) Behind(name string) map[string]bool {
+	if len(o.After[name]) == 0 {
+		return nil
+	}
+	seen := map[string]bool{}
+	for queue := slices.Clone(o.After[name]); len(queue) > 0; queue = queue[1:] {
+		if !seen[queue[0]] {
+			seen[queue[0]] = true
+			queue = append(queue, o.After[queue[0]]...)
+		}
+	}
+	return seen
+}
+
 // knot are the units that wait for name, and name for them.
 func (o *Order) knot(name string) map[string]bool {
 	knot, behind := map[string]bool{}, map[string][]string{}

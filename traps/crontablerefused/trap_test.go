@@ -1,0 +1,9 @@
+package crontablerefused
+
+import (
+	"testing"
+
+	"fettle/engine/trap/traptest"
+)
+
+func TestGolden(t *testing.T) { traptest.Golden(t, &Trap) }
