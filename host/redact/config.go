@@ -72,7 +72,7 @@ func (r *Redactor) namesLine(name string) func(string) string {
 		return of(r.sectionLine)
 	case strings.Contains(name, "/netplan/"):
 		return r.pointLines(name)
-	case in("/etc/default/"), in("/etc/sysconfig/"):
+	case in("/etc/default/"), in("/etc/sysconfig/"), in("/etc/shorewall/"), in("/etc/shorewall6/"):
 		return of(r.defaultLine)
 	case in("/etc/network/interfaces"):
 		return of(r.interfacesLine)

@@ -66,10 +66,29 @@ func listSecret(l string) string {
 
 var optionSecret = lazy.Regexp(`(?i)(\s(?:[\w.-]*(?:passwd|password|secret|bindpw|token|psk|key))=)(?:"[^"]*"|\[[^\]]*\]|\S+)`)
 
+// aptField is a field of apt's preferences that counts (apt_preferences(5)). A Pin is no PIN.
+var aptField = lazy.Regexp(`(?i)^(?:Package|Pin|Pin-Priority):`)
+
+// pinsAlone empties all other lines of apt's preferences.
+func pinsAlone(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		if !aptField().MatchString(l) {
+			lines[i] = ""
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // lines redacts a text line by line. Comments go: they are free text.
 func (r *Redactor) lines(name string, kind Kind, s string) string {
 	if kind == Config || kind == Menu {
-		s = Secrets(remarks(name).ReplaceAllStringFunc(s, func(m string) string { return strings.Repeat("\n", strings.Count(m, "\n")) }))
+		s = remarks(name).ReplaceAllStringFunc(s, func(m string) string { return strings.Repeat("\n", strings.Count(m, "\n")) })
+		if strings.HasPrefix(name, "/etc/apt/preferences") {
+			s = pinsAlone(s)
+		} else {
+			s = Secrets(s)
+		}
 	}
 	one := r.lineOf(name, kind)
 	if goesOn().MatchString(name) {

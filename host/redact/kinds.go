@@ -70,7 +70,7 @@ var kindsOf = []struct {
 	{"/usr/etc/nsswitch.conf", Lists}, {"/usr/etc/ssh/sshd_config", Lists}, {"/usr/etc/ssh/sshd_config.d/", Lists},
 	{"/etc/ssh/ssh_config", Lists}, {"/etc/ssh/ssh_config.d/", Lists}, {"/etc/hosts.allow", Lists}, {"/etc/hosts.deny", Lists},
 	{"/root/.ssh/known_hosts", KnownHosts}, {"/home/*/.ssh/known_hosts", KnownHosts}, {"/etc/ssh/ssh_known_hosts*", KnownHosts},
-	{"/root/.ssh/config", Lists}, {"/home/*/.ssh/config", Lists},
+	{"/root/.ssh/config", Lists}, {"/home/*/.ssh/config", Lists}, {"/root/.ssh/conf*.d/*", Lists}, {"/home/*/.ssh/conf*.d/*", Lists},
 	{"/etc/krb5.conf", Config}, {"/etc/krb5.conf.d/", Config}, {"/etc/update-motd.d/", Config}, {"/etc/security/", Config},
 	{
 		"/etc/sysctl.conf",
@@ -86,7 +86,8 @@ var kindsOf = []struct {
 	{
 		"/etc/mdadm.conf",
 		Config,
-	}, {"/etc/mdadm.conf.d/", Config}, {"/etc/default/", Config}, {"/etc/os-release", Config}, {"/etc/debian_version", Config},
+	}, {"/etc/shorewall/shorewall.conf", Config}, {"/etc/shorewall6/shorewall6.conf", Config},
+	{"/etc/mdadm.conf.d/", Config}, {"/etc/default/", Config}, {"/etc/os-release", Config}, {"/etc/debian_version", Config},
 	{
 		"/etc/redhat-release",
 		Config,
