@@ -9,6 +9,7 @@
 #   make lab-smq-old  kernels with dm-cache's smq before and after 2017, and the lab on them
 #   make lab-zfs    builds OpenZFS, of the release and the newest, and the lab on it
 #   make mutate     puts known mistakes into copies of the source: do the tests notice?
+#   make lists      what is generated from the traps: rules.book, docs/traps.md, words that redaction leaves
 #   make refresh    confirms tables that age (ends of life, fixed versions) by apt and from endoflife.date
 #   make figures    the first figures of BENCHMARKS.md, of whole processes on this machine
 #   make bench      its figures of single parts
@@ -31,7 +32,7 @@ LDFLAGS := -s -w -funcalign=1 -X fettle/internal/build.version=$(VERSION)
 # How long make test tries odd input on each fuzz target; empty: their seeds alone.
 FETTLE_FUZZ ?= 1s
 
-.PHONY: build test test-vet test-raced test-plain test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs refresh figures bench man lint dist packages release clean
+.PHONY: build lists test test-vet test-raced test-plain test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs refresh figures bench man lint dist packages release clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . $(PROGRAMS:%=./cmd/%)
@@ -132,6 +133,11 @@ mutate:
 	$(GO) run ./internal/mutate
 
 # It says what changed, what could not be had, and which rows nobody has confirmed for a year.
+lists:
+	$(GO) generate ./traps/rules
+	FETTLE_UPDATE=1 $(GO) test -count=1 ./traps/proofs -run '^TestTable$$'
+	$(GO) test -count=1 ./cli -run '^TestLogWords$$' -logwords
+
 refresh:
 	$(GO) run ./traps/rules/refresh
 	$(GO) generate ./traps/rules

@@ -138,7 +138,7 @@ func TestConfirmInTime(t *testing.T) {
 	if got := h.read("demo/a.conf"); got != "good\n" {
 		t.Errorf("a says %q although the change was confirmed", got)
 	}
-	wants(t, h.run(0, "confirm"), "No change waits")
+	wants(t, h.run(0, "confirm"), "No change is waiting")
 	h.run(3, "confirm", "1")
 	h.run(0, "undo", "--yes", "1")
 	if got := h.read("demo/a.conf"); got != "bad\n" {

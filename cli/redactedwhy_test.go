@@ -53,8 +53,12 @@ func TestLogWords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := os.ReadFile(file); err != nil || string(got) != want {
-		t.Errorf("%s does not have the words of the messages: %v; go test ./cli -run TestLogWords -logwords", file, err)
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s differs from the words of the traps' messages; this writes it: make lists", file)
 	}
 }
 

@@ -79,4 +79,13 @@ func WordFlag(c *cobra.Command, into *string, name, description string, words ..
 func FormatFlag(c *cobra.Command, into *string, formats ...string) {
 	*into = formats[0]
 	WordFlag(c, into, "format", "output `FORMAT`: "+alternatives(formats), formats...)
+	before := c.FlagErrorFunc()
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		for _, f := range formats {
+			if err.Error() == "unknown flag: --"+f { // --json, as other programs have it
+				return fmt.Errorf("%w; did you mean --format %s?", err, f)
+			}
+		}
+		return before(c, err)
+	})
 }

@@ -142,6 +142,11 @@ func capture(ctx context.Context, a *app.App, o captureOptions, ids []string) er
 
 // instant are the traps named, or all that a capture can be made of.
 func instant(a *app.App, ids []string) ([]*trap.Trap, error) {
+	for _, id := range ids {
+		if strings.ContainsAny(id, "/.") { // a file, as other programs take it
+			return nil, app.Usagef("%q is not a trap's name; to write the capture there: -o %s", id, id)
+		}
+	}
 	traps, err := a.Find(ids)
 	if err != nil {
 		return nil, err
@@ -179,13 +184,13 @@ func deliver(a *app.App, o captureOptions, file *files.Pending, rec *run.Recordi
 			return app.Failf("writing the capture: %w", err)
 		}
 	}
-	fmt.Fprintf(say, "wrote %s: %s, %d answers\n", name, units.Size(st.Size()), sum.Answers)
+	fmt.Fprintf(say, "wrote %s: %s, %s\n", name, units.Size(st.Size()), count(sum.Answers, "item", "items"))
 	if rec.Key != nil {
-		fmt.Fprintf(
-			say,
-			"redacted: names and addresses are replaced; %s left out\n",
-			count(len(sum.Dropped), "answer of no known kind", "answers of no known kind"),
-		)
+		out := "nothing was left out"
+		if n := len(sum.Dropped); n > 0 {
+			out = count(n, "item", "items") + " left out: fettle does not know how to redact them"
+		}
+		fmt.Fprintf(say, "redacted: names and addresses are replaced\n  %s\n", out)
 	}
 	if len(sum.Unread) > 0 {
 		fmt.Fprintf(say, "could not be read (unknown when the capture is checked):\n")

@@ -42,7 +42,7 @@ func confirm(ctx context.Context, a *app.App, id string) error {
 		return err
 	}
 	if c == nil {
-		fmt.Fprintln(a.Stdout, "No change waits to be confirmed.")
+		fmt.Fprintln(a.Stdout, "No change is waiting for confirmation.")
 		return nil
 	}
 	fmt.Fprintf(a.Stdout, "Change %s is confirmed and stays. To undo it: fettle undo %s\n", c.ID, c.ID)

@@ -122,6 +122,7 @@ func answer(ctx context.Context, a *app.App, o whyOptions, args []string) error 
 	}
 	said := newVerdict(why.Told(ranked))
 	if o.journal.unit == "" { // a journal is no paste, and this host's own
+		said.empty = strings.TrimSpace(head.String()) == ""
 		said.paste(ctx, a, head.String())
 	}
 	if !o.noCheck && runtime.GOOS == "linux" {
@@ -170,6 +171,7 @@ type verdict struct {
 	first   *firstlook.Report // no trap matches a log: what an experienced admin would see in it
 	shown   []trap.Result     // what checks find on the host that the paste shows
 	of      []string          // and what of it was read
+	empty   bool              // nothing was given to read
 	host    string            // this one's name; empty where the text is its own, whatever name it had
 }
 
@@ -358,8 +360,12 @@ type printer struct {
 }
 
 func (p *printer) nothing() {
-	if p.v.first != nil {
+	if p.v.first != nil && !p.v.empty {
 		p.b.WriteString(p.v.first.Text(min(p.width, firstLookWidth)))
+		return
+	}
+	if p.v.empty {
+		p.b.WriteString("There was nothing to read: the text is empty.\n")
 		return
 	}
 	p.b.WriteString("No known trap matches this.\n")

@@ -9,7 +9,7 @@ package message
 // several hundred.
 type scanner struct {
 	shift [1 << blockBits]uint8
-	mid   [1 << blockBits]bool // three bytes that a window has before its last three: most others end here
+	mid   [1 << blockBits]bool       // three bytes that a window has before its last three: most others end here
 	at    map[[windowSize]byte][]int // the templates of a window
 }
 

@@ -196,7 +196,7 @@ func above(name string) string {
 // notArchive is the error of a file that is no archive: a log is for another verb.
 func notArchive(path string) error {
 	if isText(path) {
-		return fmt.Errorf("%s: a text file, and no report of a host; fettle names the traps in a log with: fettle why < %[1]s", path)
+		return fmt.Errorf("%s is a text file, not a capture; if it is a log, this names the traps in it: fettle why < %[1]s", path)
 	}
 	return fmt.Errorf("%s: neither a capture (.tar.zst) nor a sosreport (.tar.xz, .tar.gz) nor a supportconfig (.txz, .tgz) "+
 		"nor a folder of these", path)

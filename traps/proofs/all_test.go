@@ -63,7 +63,9 @@ func TestRemediesAreProven(t *testing.T) {
 		_, excused := unproven[tr.ID()]
 		switch {
 		case tr.Plan != nil && !fixed && !excused:
-			t.Errorf("%s has a remedy that no scenario in its folder proof applies", tr.ID())
+			t.Errorf("%s has a remedy that no scenario applies: add one to its folder proof, or, "+
+				"for a rule, an entry to traps/rules/proof/remedies.go",
+				tr.ID())
 		case excused && (fixed || tr.Plan == nil):
 			t.Errorf("%s needs no excuse for a remedy without proof", tr.ID())
 		}

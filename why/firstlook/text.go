@@ -55,6 +55,9 @@ func (s *screen) head(r *Report) {
 	s.add([]string{"No known trap matches this."})
 	said := "What stands out in "
 	switch {
+	case r.single():
+		s.add([]string{"What its words say:"})
+		return
 	case len(r.Groups) == 0:
 		s.add([]string{"It has no messages."})
 		return
@@ -66,6 +69,11 @@ func (s *screen) head(r *Report) {
 		said += ", " + r.First + " to " + r.Last
 	}
 	s.add(wrapped(ui.Visible(said)+":", s.width, "", "  ", 2))
+}
+
+// single: one line was pasted, without who wrote it and when.
+func (r *Report) single() bool {
+	return r.Messages == 1 && len(r.Groups) == 1 && r.Groups[0].By == "" && r.Groups[0].First == ""
 }
 
 // wrapped wraps s into at most n lines.
@@ -103,6 +111,9 @@ func (r *Report) group(i, width int) []string {
 		head += fmt.Sprintf(" (new: not in the %d days before)", r.Here.Compared)
 	}
 	out := []string{ui.Cut(head, width)}
+	if r.single() {
+		out = nil // there is nothing to count, and no other line to tell it from
+	}
 	out = append(out, wrapped(ui.Visible(g.Text), width, "   | ", "   |   ", 2)...)
 	for _, m := range g.Meanings[:min(len(g.Meanings), 2)] {
 		out = append(out, wrapped(ui.Visible(m.Term)+" = "+ui.Visible(m.Says), width, "   ", "     ", 2)...)

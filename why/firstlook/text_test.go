@@ -87,6 +87,20 @@ func TestOneScreen(t *testing.T) {
 	}
 }
 
+// TestOneLine: a single line that was pasted is not counted among others.
+func TestOneLine(t *testing.T) {
+	for log, want := range map[string]string{
+		"fork: Cannot allocate memory": "What its words say:\n   | fork: Cannot allocate memory\n" +
+			"   Cannot allocate memory = ENOMEM",
+		"a: Permission denied\nfork: Cannot allocate memory\n":        "What stands out in 2 lines:\n1. line 1, 1 time\n",
+		"Jan 11 16:37:20 web1 app[1]: fork: Cannot allocate memory\n": "What stands out in 1 line:\n1. app, 1 time, ",
+	} {
+		if text := looked(log).Text(80); !strings.Contains(text, want) {
+			t.Errorf("%q: no %q in\n%s", log, want, text)
+		}
+	}
+}
+
 // TestFormats: the same messages are the same groups in every form in which people have logs.
 func TestFormats(t *testing.T) {
 	for name, log := range map[string]string{

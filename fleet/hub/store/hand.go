@@ -87,7 +87,7 @@ func (db *DB) Judge(ctx context.Context) (said []string, err error) {
 		have := p.Taken + p.Refused
 		switch bad := max(p.Found, p.Unknown+p.Refused); {
 		case bad*100 > p.StopAt*have:
-			why := fmt.Sprintf("of %s, %d find more, %d cannot look, %d refused it",
+			why := fmt.Sprintf("of %s, %d with more findings, %d could not check, %d refused it",
 				units.Count(have, "host", "hosts"), p.Found, p.Unknown, p.Refused)
 			said = append(said, fmt.Sprintf("pack %s %d is stopped: %s", p.Name, p.Version, why))
 			err = db.stage(ctx, &p, Stopped, why, 0)

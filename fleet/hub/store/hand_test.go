@@ -97,7 +97,7 @@ func TestHandedOn(t *testing.T) {
 		}
 		report("w1", state(old), two)
 		report("w2", state(both(old, found("acme-full", "new", trap.Warning))), two)
-		if p = judged(0, store.Stopped); !strings.Contains(p.Why, "of 4 hosts, 1 find more") {
+		if p = judged(0, store.Stopped); !strings.Contains(p.Why, "of 4 hosts, 1 with more findings") {
 			t.Errorf("%+v", p)
 		}
 		now = now.Add(time.Hour)
@@ -113,11 +113,11 @@ func TestHandedOn(t *testing.T) {
 		gets("", one)
 
 		for what, spoilt := range map[string]func(){
-			"cannot look": func() {
+			"1 could not check": func() {
 				report("c1", state(old, blind("acme-other"), blind(trap.NotLoaded)), message.HasPack{Name: "acme", Version: 9})
 			},
 			"refused it": func() { report("c1", state(old), message.HasPack{Name: "acme", Version: 9, Refused: "not pinned"}) },
-			"1 find more": func() {
+			"1 with more findings": func() {
 				report("c1", state(found("acme-full", "yet another", trap.Notice)), message.HasPack{Name: "acme", Version: 9})
 			},
 			"0 refused it": func() {},

@@ -72,11 +72,12 @@ func TestPacksPage(t *testing.T) {
 	}
 	w.withPacks()
 	for path, want := range map[string][]string{
-		"/": {"<a href=\"/pack/acme-mail\">Pack acme-mail 12</a>\n  is stopped: of 3 hosts, 1 find more, 0 cannot look, 1 refused it"},
-		"/packs": {"stopped</span> of 3 hosts, 1 find more", `data-of="refused">1<`,
+		"/": {"<a href=\"/pack/acme-mail\">Pack acme-mail 12</a>\n  is stopped: of 3 hosts, 1 with more findings, " +
+			"0 could not check, 1 refused it"},
+		"/packs": {"stopped</span> of 3 hosts, 1 with more findings", `data-of="refused">1<`,
 			"no host of the group night-shift that takes packs has reported since"},
 		"/pack/acme-mail": {"fettle-hub pack resume acme-mail --stop-at 34", "refused</span> signed by a key that is not pinned on this host",
-			"no answer yet", "finds more", "canary3.ams.example.org", "ops@example.org"},
+			"no answer yet", "more findings<", "canary3.ams.example.org", "ops@example.org"},
 		"/api/v1/packs": {`"standing":"of 3 hosts`, `"stalled":true`},
 	} {
 		code, body, _ := w.get(path)

@@ -259,7 +259,7 @@ func TestWhatPagesSay(t *testing.T) {
 		"/": {"of 60 hosts", `href="/trap/` + f.Trap, "new / resolved since yesterday",
 			`data-curve="/api/v1/curves?days=90`},
 		"/host/" + h.Agent:        {h.Name, f.Trap, h.Kernel, "Evidence", `name="b"`},
-		"/trap/" + f.Trap:         {"Where it is found", h.Name, "Symptoms", "Who resolved it"},
+		"/trap/" + f.Trap:         {"Where it is found", h.Name, "Symptoms", "Hosts that resolved it"},
 		"/search?q=" + h.Name[:8]: {h.Name},
 		"/hosts?q=" + h.Name:      {`data-count="1 host"`},
 		"/api/":                   {"GET /api/v1/fleet", "openapi.json"},
@@ -426,7 +426,7 @@ func TestSilenceComesFirst(t *testing.T) {
 	w.now = w.now.Add(72 * time.Hour)
 	w.login("ann")
 	_, body, _ := w.get("/")
-	for _, s := range []string{"All 5 hosts are silent</a></h1>", "of silent hosts are old", "<b>0</b> critical, "} {
+	for _, s := range []string{"All 5 hosts are silent</a></h1>", "from silent hosts and may be out of date", "<b>0</b> critical, "} {
 		if !strings.Contains(body, s) {
 			t.Errorf("no %q in %s", s, body)
 		}
