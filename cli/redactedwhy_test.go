@@ -65,8 +65,9 @@ func TestLogWords(t *testing.T) {
 // hiddenWithNames are the traps of messages that redaction makes unknown, as it replaces a word of them:
 // of a file's name, in quotes, or behind an option or a colon, where names stand.
 var hiddenWithNames = []string{
-	"boot-entry-broken", "ldap-client-gnutls-ciphers", "packages-on-hold", "php-version-path", "python-module-gone", "redis-directive-gone",
-	"samba-ad-dc-split", "slapd-backend-gone", "ssh-closed-during-upgrade", "ssh-dsa-client-config", "sshd-dsa-host-key", "volume-group-incomplete",
+	"boot-entry-broken", "ldap-client-gnutls-ciphers", "packages-on-hold", "php-version-path", "python-module-gone",
+	"redis-directive-gone", "samba-ad-dc-split", "slapd-backend-gone", "ssh-closed-during-upgrade", "ssh-dsa-client-config",
+	"sshd-dsa-host-key", "volume-group-incomplete",
 }
 
 // TestRedactedLineSaysTheSame: of a redacted line of a log, why says what it says of the line:
