@@ -61,6 +61,23 @@ func (h *Host) ReadString(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
+// ReadShort is a file's text if that is at most so many bytes; what is absent, longer or
+// no regular file says nothing.
+func (h *Host) ReadShort(ctx context.Context, name string, most int64) (string, error) {
+	st, err := h.Stat(ctx, name)
+	if IsAbsent(err) || err == nil && (!st.Mode.IsRegular() || st.Size > most) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	b, err := h.ReadFile(ctx, name)
+	if IsAbsent(err) || errors.Is(err, ErrTooBig) {
+		return "", nil
+	}
+	return string(b), err
+}
+
 // ReadDir lists a folder, sorted by name.
 func (h *Host) ReadDir(ctx context.Context, name string) ([]Entry, error) {
 	return remember(ctx, &h.cache, asked(ctx, "dir:"+name), func() ([]Entry, error) {

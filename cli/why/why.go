@@ -360,12 +360,12 @@ type printer struct {
 }
 
 func (p *printer) nothing() {
-	if p.v.first != nil && !p.v.empty {
-		p.b.WriteString(p.v.first.Text(min(p.width, firstLookWidth)))
-		return
-	}
 	if p.v.empty {
 		p.b.WriteString("There was nothing to read: the text is empty.\n")
+		return
+	}
+	if p.v.first != nil {
+		p.b.WriteString(p.v.first.Text(min(p.width, firstLookWidth)))
 		return
 	}
 	p.b.WriteString("No known trap matches this.\n")

@@ -3,15 +3,12 @@ package rule
 import (
 	"bytes"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 
 	"fettle/host"
+	"fettle/host/format/certs"
 )
-
-// certLimit is how many certificates one fact lists.
-const certLimit = 2000
 
 // readCertificates lists the certificates in files, PEM (RFC 7468) or DER. What
 // else is in a file is skipped, and shown to nobody: a private key may
@@ -35,9 +32,9 @@ func readCertificates(r *reading, f *Fact) ([]*certFact, error) {
 			if err != nil {
 				return nil, err
 			}
-			for i, c := range parseCerts(b) {
-				if len(out) >= certLimit {
-					return nil, fmt.Errorf("more than %d certificates", certLimit)
+			for i, c := range certs.Parse(b) {
+				if len(out) >= certs.Limit {
+					return nil, fmt.Errorf("more than %d certificates", certs.Limit)
 				}
 				out = append(out, r.cert(name, i+1, c))
 			}
@@ -47,29 +44,6 @@ func readCertificates(r *reading, f *Fact) ([]*certFact, error) {
 		}
 	}
 	return out, nil
-}
-
-func parseCerts(b []byte) []*x509.Certificate {
-	var out []*x509.Certificate
-	if !bytes.Contains(b, []byte("-----BEGIN")) {
-		if c, err := x509.ParseCertificate(b); err == nil {
-			out = append(out, c)
-		}
-		return out
-	}
-	for len(out) < certLimit {
-		var block *pem.Block
-		if block, b = pem.Decode(b); block == nil {
-			return out
-		}
-		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" && block.Type != "X509 CERTIFICATE" {
-			continue
-		}
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 func (r *reading) cert(name string, number int, c *x509.Certificate) *certFact {

@@ -79,7 +79,6 @@ var kindsOf = []struct {
 	{"/etc/ufw/", Lines}, {"/etc/fail2ban/", Config}, {"/etc/exports", Config}, {"/etc/exports.d/", Config},
 	{"/var/lib/docker/containers/*/hostconfig.json", Config}, {"/var/snap/docker/common/var-lib-docker/containers/*/hostconfig.json", Config},
 	{"/etc/my.cnf", Lines}, {"/etc/my.cnf.d/", Lines}, {"/etc/mysql/", Lines},
-	{"/etc/shorewall/shorewall.conf", Config},
 	{"/etc/fstab", Config}, {"/etc/nftables.conf", Config}, {"/etc/nftables.d/", Config}, {"/etc/nftables/", Config}, {"/etc/*.nft", Config},
 	{"/etc/*/*.nft", Config},
 	{"*/sysconfig/nftables", Config}, {"/etc/mdadm/", Config},

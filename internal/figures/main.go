@@ -63,8 +63,8 @@ func measure(w io.Writer, dir string, runs, mib int) error {
 		return err
 	}
 	alone := []string{"unshare", "-npf", "--mount-proc", fettle}
-	fmt.Fprintf(w, "%s, %s, %d CPUs, load %s; %s, %.1f MB\n\n", time.Now().Format(time.DateOnly), kernel(), runtime.NumCPU(), load(),
-		version(fettle), float64(st.Size())/1e6)
+	fmt.Fprintf(w, "%s, Linux %s, %d CPUs, load %s; %s, %.1f MB\n\n", time.Now().Format(time.DateOnly),
+		first("/proc/sys/kernel/osrelease"), runtime.NumCPU(), first("/proc/loadavg"), version(fettle), float64(st.Size())/1e6)
 	fmt.Fprintln(w, "| what | CPU | wall | memory |\n|---|---|---|---|")
 	for _, c := range []command{
 		{what: "start-up alone", argv: []string{fettle, "--version"}},
@@ -172,28 +172,13 @@ func writeLog(name string, size int64) (int64, error) {
 	return n, w.Flush()
 }
 
-func kernel() string {
-	var u syscall.Utsname
-	if err := syscall.Uname(&u); err != nil {
-		return "an unknown kernel"
+// first is the first word of a file in /proc.
+func first(name string) string {
+	b, err := os.ReadFile(name)
+	if f := strings.Fields(string(b)); err == nil && len(f) > 0 {
+		return f[0]
 	}
-	var b []byte
-	for _, c := range u.Release {
-		if c == 0 {
-			break
-		}
-		b = append(b, byte(c))
-	}
-	return "Linux " + string(b)
-}
-
-func load() string {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	one, _, _ := strings.Cut(string(b), " ")
-	return one
+	return "unknown"
 }
 
 func version(fettle string) string {

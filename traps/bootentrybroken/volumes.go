@@ -3,7 +3,6 @@ package bootentrybroken
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -38,7 +37,7 @@ func (j *judge) volumes(ctx context.Context, name string, image bootimage.Initrd
 	if err != nil || !there || dev == "" {
 		return err // that it is not there, root says
 	}
-	device, err := resolved(ctx, j.h, dev)
+	device, err := fstab.Linked(ctx, j.h, dev)
 	if err != nil {
 		return err
 	}
@@ -72,28 +71,6 @@ func (j *judge) volumes(ctx context.Context, name string, image bootimage.Initrd
 
 // maxDepth bounds the walk: an LV on LUKS on an array has three layers.
 const maxDepth = 8
-
-// resolved follows links such as /dev/disk/by-uuid/… to the device.
-func resolved(ctx context.Context, h *host.Host, dev string) (string, error) {
-	for range maxDepth {
-		st, err := h.Lstat(ctx, dev)
-		if err != nil {
-			return "", err
-		}
-		if st.Mode&fs.ModeSymlink == 0 {
-			break
-		}
-		to, err := h.Readlink(ctx, dev)
-		if err != nil {
-			return "", err
-		}
-		if !path.IsAbs(to) {
-			to = path.Join(path.Dir(dev), to)
-		}
-		dev = to
-	}
-	return dev, nil
-}
 
 // partitionOfArray is a partition of an MD array: md0p1.
 var partitionOfArray = lazy.Regexp(`^(md.*[0-9])p[0-9]+$`)

@@ -3,7 +3,6 @@ package certbotcannotrenew
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"path"
@@ -55,8 +54,7 @@ func challenge(_ context.Context, _ *world, l *lineage) (*fault, error) {
 
 // plugins are authenticators that come in packages of their own.
 var plugins = []string{"nginx", "apache", "dns-cloudflare", "dns-digitalocean", "dns-dnsimple", "dns-dnsmadeeasy", "dns-gehirn",
-	"dns-google",
-	"dns-linode", "dns-luadns", "dns-nsone", "dns-ovh", "dns-rfc2136", "dns-route53", "dns-sakuracloud"}
+	"dns-google", "dns-linode", "dns-luadns", "dns-nsone", "dns-ovh", "dns-rfc2136", "dns-route53", "dns-sakuracloud"}
 
 // plugin: the distribution's certbot is the only one, and the authenticator's package is not installed.
 func plugin(ctx context.Context, w *world, l *lineage) (*fault, error) {
@@ -152,7 +150,7 @@ func (w *world) hooked(ctx context.Context, l *lineage) (bool, error) {
 		return len(in) > 0, err
 	}
 	for _, name := range slices.Concat([]string{"/etc/letsencrypt/cli.ini", "/root/.config/letsencrypt/cli.ini"}, jobs) {
-		text, err := read(ctx, w.h, name)
+		text, err := w.h.ReadShort(ctx, name, longest)
 		if err != nil {
 			return false, err
 		}
@@ -164,14 +162,6 @@ func (w *world) hooked(ctx context.Context, l *lineage) (bool, error) {
 		return mentions(text) && (strings.Contains(text, "-hook") || strings.Contains(text, "stop"))
 	})
 	return found, err
-}
-
-func read(ctx context.Context, h *host.Host, name string) (string, error) {
-	b, err := h.ReadFile(ctx, name)
-	if host.IsAbsent(err) || errors.Is(err, host.ErrTooBig) {
-		return "", nil
-	}
-	return string(b), err
 }
 
 // timers are those of packages.
@@ -209,6 +199,9 @@ func (w *world) anybody(ctx context.Context) (bool, error) {
 // jobs are files of commands that run by themselves.
 var jobs = []string{"/etc/crontab", "/etc/anacrontab", "/etc/rc.local"}
 
+// longest is how long such a file may be.
+const longest = 256 << 10
+
 // folders have more of them.
 var folders = []string{"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly",
 	"/var/spool/cron", "/var/spool/cron/crontabs", "/etc/systemd/system", "/usr/local/lib/systemd/system"}
@@ -223,14 +216,7 @@ func (w *world) anyJob(ctx context.Context, is func(text string) bool) (bool, er
 		files = append(files, in...)
 	}
 	for _, name := range files {
-		st, err := w.h.Stat(ctx, name)
-		if host.IsAbsent(err) || err == nil && (!st.Mode.IsRegular() || st.Size > 256<<10) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		text, err := read(ctx, w.h, name)
+		text, err := w.h.ReadShort(ctx, name, longest)
 		if err != nil {
 			return false, err
 		}

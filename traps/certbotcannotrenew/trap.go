@@ -3,15 +3,14 @@ package certbotcannotrenew
 
 import (
 	"context"
-	"crypto/x509"
 	_ "embed"
-	"encoding/pem"
 	"path"
 	"strings"
 	"time"
 
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/certs"
 	"fettle/host/format/ini"
 )
 
@@ -148,13 +147,9 @@ func expires(ctx context.Context, h *host.Host, name string) (time.Time, error) 
 	if err != nil {
 		return time.Time{}, err
 	}
-	block, _ := pem.Decode(b)
-	if block == nil {
+	cs := certs.Parse(b)
+	if len(cs) == 0 {
 		return time.Time{}, &host.SyntaxError{Path: name, Msg: "has no certificate"}
 	}
-	c, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return time.Time{}, &host.SyntaxError{Path: name, Msg: err.Error()}
-	}
-	return c.NotAfter, nil
+	return cs[0].NotAfter, nil
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/x509"
 	_ "embed"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"path"
@@ -18,6 +17,7 @@ import (
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/fact/process"
+	"fettle/host/format/certs"
 	"fettle/internal/lazy"
 	"fettle/internal/sorted"
 )
@@ -121,15 +121,10 @@ func (s *server) look(ctx context.Context, h *host.Host, r *trap.Report, ps []ho
 
 // started is when the newest of some processes was started.
 func started(ctx context.Context, h *host.Host, ps []host.Process) (newest time.Time, err error) {
-	up, err := h.ReadString(ctx, "/proc/uptime")
+	boot, err := process.Booted(ctx, h)
 	if err != nil {
 		return newest, err
 	}
-	var seconds float64
-	if _, err := fmt.Sscanf(up, "%f", &seconds); err != nil {
-		return newest, &host.SyntaxError{Path: "/proc/uptime", Msg: "does not begin with a number"}
-	}
-	boot := h.Now().Add(-time.Duration(seconds * float64(time.Second)))
 	for _, p := range ps {
 		s, err := process.ReadStat(ctx, h, p.PID)
 		if host.IsAbsent(err) {
@@ -186,10 +181,8 @@ func certificate(ctx context.Context, h *host.Host, name string) (*x509.Certific
 	if err != nil {
 		return nil, err
 	}
-	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
-		if c, err := x509.ParseCertificate(block.Bytes); block.Type == "CERTIFICATE" && err == nil {
-			return c, nil
-		}
+	if cs := certs.Parse(b); len(cs) > 0 {
+		return cs[0], nil
 	}
 	return nil, nil
 }

@@ -4,7 +4,6 @@ package fstabnotreloaded
 import (
 	"context"
 	_ "embed"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -124,12 +123,17 @@ func sameDevice(ctx context.Context, h *host.Host, a, b string) (bool, error) {
 	if a == b {
 		return true, nil
 	}
-	a, err := resolve(ctx, h, a)
-	if err != nil {
-		return false, err
+	for _, dev := range []*string{&a, &b} {
+		if !strings.HasPrefix(*dev, "/dev/") {
+			continue
+		}
+		to, err := fstab.Linked(ctx, h, *dev)
+		if err != nil && !host.IsAbsent(err) {
+			return false, err
+		}
+		*dev = to
 	}
-	b, err = resolve(ctx, h, b)
-	return a == b, err
+	return a == b, nil
 }
 
 // name is the path of a device; what has none is as it is.
@@ -141,32 +145,4 @@ func name(spec string) string {
 		return path.Clean(spec)
 	}
 	return spec
-}
-
-// resolve follows udev's links.
-func resolve(ctx context.Context, h *host.Host, dev string) (string, error) {
-	for range 8 {
-		if !strings.HasPrefix(dev, "/dev/") {
-			return dev, nil
-		}
-		st, err := h.Lstat(ctx, dev)
-		if host.IsAbsent(err) {
-			return dev, nil
-		}
-		if err != nil {
-			return "", err
-		}
-		if st.Mode&fs.ModeSymlink == 0 {
-			return dev, nil
-		}
-		to, err := h.Readlink(ctx, dev)
-		if err != nil {
-			return "", err
-		}
-		if !path.IsAbs(to) {
-			to = path.Join(path.Dir(dev), to)
-		}
-		dev = to
-	}
-	return dev, nil
 }

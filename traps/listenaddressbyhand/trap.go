@@ -5,7 +5,6 @@ package listenaddressbyhand
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -131,7 +130,7 @@ func fate(ctx context.Context, h *host.Host, s *netstart.Start, l listener) (str
 	if l.ip.IsUnspecified() || l.ip.IsLoopback() || l.ip.Zone() != "" {
 		return "", nil
 	}
-	free, err := bindsFreely(ctx, h, l.ip)
+	free, err := netstart.BindsFreely(ctx, h, l.ip)
 	if err != nil || free {
 		return "", err
 	}
@@ -148,20 +147,6 @@ func fate(ctx context.Context, h *host.Host, s *netstart.Start, l listener) (str
 		return "was added by hand, and is gone after a restart", nil
 	}
 	return "is not there, and no configuration names it", nil
-}
-
-// bindsFreely tells whether programs may bind to addresses that are not there
-// (ip-sysctl.rst, ip_nonlocal_bind).
-func bindsFreely(ctx context.Context, h *host.Host, ip netip.Addr) (bool, error) {
-	family := "ipv6"
-	if ip.Is4() {
-		family = "ipv4"
-	}
-	v, err := h.ReadString(ctx, "/proc/sys/net/"+family+"/ip_nonlocal_bind")
-	if err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNotCollected) {
-		return false, err
-	}
-	return v == "1", nil
 }
 
 func finding(gone []lost, all bool) trap.Finding {

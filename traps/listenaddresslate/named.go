@@ -2,7 +2,6 @@ package listenaddresslate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"path"
@@ -105,7 +104,7 @@ func names(ctx context.Context, h *host.Host, u *startup.Unit, t *startup.Text, 
 			return "", false, err
 		}
 		for _, name := range in {
-			text, err := small(ctx, h, name)
+			text, err := h.ReadShort(ctx, name, most)
 			if err != nil {
 				return "", false, err
 			}
@@ -139,21 +138,6 @@ func paths(u *startup.Unit, value string) []string {
 
 // most is how long a file of settings may be.
 const most = 1 << 20
-
-func small(ctx context.Context, h *host.Host, name string) (string, error) {
-	st, err := h.Stat(ctx, name)
-	if host.IsAbsent(err) || err == nil && (!st.Mode.IsRegular() || st.Size > most) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	b, err := h.ReadFile(ctx, name)
-	if host.IsAbsent(err) || errors.Is(err, host.ErrTooBig) {
-		return "", nil
-	}
-	return string(b), err
-}
 
 // freely are the words for listening on addresses that are not there: unbound.conf(5) and nsd.conf(5), dnsmasq(8), haproxy's
 // bind keyword, pdns's setting.

@@ -4,7 +4,6 @@ package listenaddresslate
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -80,8 +79,7 @@ func specific(l host.Listener) bool {
 
 // byThemselves are programs that listen on the addresses that they find, and look again, or bind to addresses that are not there.
 var byThemselves = []string{"systemd", "named", "smbd", "nmbd", "samba", "ntpd", "chronyd", "knotd", "tailscaled", "dockerd",
-	"docker-proxy",
-	"keepalived", "charon", "charon-systemd", "corosync", "rpcbind", "avahi-daemon"}
+	"docker-proxy", "keepalived", "charon", "charon-systemd", "corosync", "rpcbind", "avahi-daemon"}
 
 // subject is stable: the unit and its address.
 func subject(l host.Listener) string {
@@ -128,7 +126,7 @@ func (w *world) one(ctx context.Context, r *trap.Report, l host.Listener) error 
 	if err != nil || place == "" || free {
 		return err
 	}
-	if free, err := bindsFreely(ctx, w.h, ip); err != nil || free {
+	if free, err := netstart.BindsFreely(ctx, w.h, ip); err != nil || free {
 		return err
 	}
 	w.reported[subject(l)] = true
@@ -145,19 +143,6 @@ func (w *world) link(ip netip.Addr) (host.Link, host.Addr, bool) {
 		}
 	}
 	return host.Link{}, host.Addr{}, false
-}
-
-// bindsFreely tells whether programs may bind to addresses that are not there (ip-sysctl.rst, ip_nonlocal_bind).
-func bindsFreely(ctx context.Context, h *host.Host, ip netip.Addr) (bool, error) {
-	family := "ipv6"
-	if ip.Is4() {
-		family = "ipv4"
-	}
-	v, err := h.ReadString(ctx, "/proc/sys/net/"+family+"/ip_nonlocal_bind")
-	if err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNotCollected) {
-		return false, err
-	}
-	return v == "1", nil
 }
 
 // logins are the services by which people log in from elsewhere.

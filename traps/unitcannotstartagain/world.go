@@ -219,18 +219,12 @@ func (w *world) user(name string) (uint32, bool) {
 
 // started is when the host was started, and a process on it.
 func started(ctx context.Context, h *host.Host, pid int) (boot, at time.Time, err error) {
-	up, err := h.ReadString(ctx, "/proc/uptime")
-	if err != nil {
+	if boot, err = process.Booted(ctx, h); err != nil {
 		return boot, at, err
-	}
-	var seconds float64
-	if _, err := fmt.Sscanf(up, "%f", &seconds); err != nil {
-		return boot, at, &host.SyntaxError{Path: "/proc/uptime", Msg: "does not begin with a number"}
 	}
 	s, err := process.ReadStat(ctx, h, pid)
 	if err != nil {
 		return boot, at, err
 	}
-	boot = h.Now().Add(-time.Duration(seconds * float64(time.Second)))
 	return boot, boot.Add(s.Start), nil
 }

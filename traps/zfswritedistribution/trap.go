@@ -6,12 +6,12 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
 	"fettle/engine/trap"
 	"fettle/host"
+	"fettle/host/format/fstab"
 	"fettle/tools/measure/disks"
 )
 
@@ -200,25 +200,12 @@ func leaves(v *disks.Vdev) []*disks.Vdev {
 }
 
 // deviceName is what sysfs calls a disk that zpool names by any of its links.
-func deviceName(ctx context.Context, h *host.Host, path string) (string, error) {
-	for range 8 {
-		i, err := h.Lstat(ctx, path)
-		if host.IsAbsent(err) || err == nil && i.Mode&fs.ModeSymlink == 0 {
-			break
-		}
-		if err != nil {
-			return "", err
-		}
-		to, err := h.Readlink(ctx, path)
-		if err != nil {
-			return "", err
-		}
-		if !strings.HasPrefix(to, "/") {
-			to = path[:strings.LastIndex(path, "/")+1] + to
-		}
-		path = to
+func deviceName(ctx context.Context, h *host.Host, name string) (string, error) {
+	dev, err := fstab.Linked(ctx, h, name)
+	if err != nil && !host.IsAbsent(err) {
+		return "", err
 	}
-	return path[strings.LastIndex(path, "/")+1:], nil
+	return dev[strings.LastIndex(dev, "/")+1:], nil
 }
 
 // partitionOf tells whether name is a partition of disk: sda1, nvme0n1p1.

@@ -3,7 +3,6 @@ package netstart
 import (
 	"cmp"
 	"context"
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ func (s *Start) readFiles(ctx context.Context, h *host.Host) error {
 		names, err := expand(ctx, h, pattern)
 		failed = cmp.Or(failed, err)
 		for _, name := range names {
-			text, err := small(ctx, h, name)
+			text, err := h.ReadShort(ctx, name, maxScript)
 			failed = cmp.Or(failed, err)
 			s.take(name, text)
 			if runsPrograms(name) {
@@ -81,22 +80,6 @@ func expand(ctx context.Context, h *host.Host, pattern string) ([]string, error)
 	return out, nil
 }
 
-// small reads a file that is short enough; what is none, or a folder, says nothing.
-func small(ctx context.Context, h *host.Host, name string) (string, error) {
-	st, err := h.Stat(ctx, name)
-	if host.IsAbsent(err) || err == nil && (!st.Mode.IsRegular() || st.Size > maxScript) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	b, err := h.ReadFile(ctx, name)
-	if host.IsAbsent(err) || errors.Is(err, host.ErrTooBig) {
-		return "", nil
-	}
-	return string(b), err
-}
-
 // runsPrograms reports whether a file names programs that run at boot.
 func runsPrograms(name string) bool {
 	return strings.HasSuffix(name, ".service") || strings.Contains(name, ".service.d/") ||
@@ -115,7 +98,7 @@ func (s *Start) scripts(ctx context.Context, h *host.Host, text string, seen map
 			continue
 		}
 		seen[w] = true
-		text, err := small(ctx, h, w)
+		text, err := h.ReadShort(ctx, w, maxScript)
 		if err != nil {
 			return err
 		}

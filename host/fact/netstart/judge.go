@@ -1,6 +1,8 @@
 package netstart
 
 import (
+	"context"
+	"errors"
 	"net/netip"
 	"slices"
 
@@ -200,4 +202,18 @@ func (s *Start) Carries(dev string) netconf.Manager {
 		return i.Renderer
 	}
 	return netconf.Manager(s.Manager(dev))
+}
+
+// BindsFreely tells whether programs may bind to addresses of a family that are not there
+// (ip-sysctl.rst, ip_nonlocal_bind).
+func BindsFreely(ctx context.Context, h *host.Host, ip netip.Addr) (bool, error) {
+	family := "ipv6"
+	if ip.Is4() {
+		family = "ipv4"
+	}
+	v, err := h.ReadString(ctx, "/proc/sys/net/"+family+"/ip_nonlocal_bind")
+	if err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNotCollected) {
+		return false, err
+	}
+	return v == "1", nil
 }

@@ -31,6 +31,19 @@ func ReadStat(ctx context.Context, h *host.Host, pid int) (Stat, error) {
 	return s, nil
 }
 
+// Booted is when the kernel was started, by its uptime.
+func Booted(ctx context.Context, h *host.Host) (time.Time, error) {
+	up, err := h.ReadString(ctx, "/proc/uptime")
+	if err != nil {
+		return time.Time{}, err
+	}
+	var seconds float64
+	if _, err := fmt.Sscanf(up, "%f", &seconds); err != nil {
+		return time.Time{}, &host.SyntaxError{Path: "/proc/uptime", Msg: "does not begin with a number"}
+	}
+	return h.Now().Add(-time.Duration(seconds * float64(time.Second))), nil
+}
+
 // tick is USER_HZ's: every Linux of ours shows 100 a second.
 const tick = time.Second / 100
 

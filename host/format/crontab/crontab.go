@@ -120,9 +120,8 @@ func (f field) take(d Dialect, s string) (rest string, ok bool) {
 	return rest, true
 }
 
-// span reads *, a number, a range, or a random one (~, of which cron refuses little), with its step. To Debian's cron a range whose end
-// comes before
-// its beginning is one without numbers: the job never runs.
+// span reads *, a number, a range, or a random one (~, of which cron refuses little), with its step. To Debian's cron
+// a range whose end comes before its beginning is one without numbers: the job never runs.
 func (f field) span(d Dialect, s string) (rest string, ok bool) {
 	low, high := f.low, f.high
 	if after, all := strings.CutPrefix(s, "*"); all {

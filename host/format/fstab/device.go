@@ -3,6 +3,7 @@ package fstab
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -63,6 +64,31 @@ func There(ctx context.Context, h *host.Host, spec string) (dev string, there bo
 		return dev, false, fmt.Errorf("no device has a link in %s: %w", path.Dir(dev), err)
 	}
 	return dev, false, nil
+}
+
+// maxLinks is how many of udev's links are followed, one to another.
+const maxLinks = 8
+
+// Linked is the device to which links such as /dev/disk/by-uuid/… lead; where one leads to nothing, that, and the error.
+func Linked(ctx context.Context, h *host.Host, dev string) (string, error) {
+	for range maxLinks {
+		st, err := h.Lstat(ctx, dev)
+		if err != nil {
+			return dev, err
+		}
+		if st.Mode&fs.ModeSymlink == 0 {
+			break
+		}
+		to, err := h.Readlink(ctx, dev)
+		if err != nil {
+			return dev, err
+		}
+		if !path.IsAbs(to) {
+			to = path.Join(path.Dir(dev), to)
+		}
+		dev = to
+	}
+	return dev, nil
 }
 
 // otherCase is the link of a UUID as udev writes it: blkid(8) takes either case. Those of FAT
