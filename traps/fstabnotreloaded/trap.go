@@ -4,6 +4,7 @@ package fstabnotreloaded
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"path"
 	"strings"
 
@@ -21,8 +22,8 @@ var Trap = trap.Trap{Lore: lore, Cost: trap.Instant, Check: check}
 
 func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	all, err := startup.Units(ctx, h)
-	if startup.WithoutManager(ctx, h, err) {
-		r.NotApplicable("", startup.NoManager)
+	if errors.Is(err, host.ErrNoSystemd) {
+		r.NotApplicable("", "this host does not run systemd")
 		return nil
 	}
 	if err != nil {
