@@ -20,6 +20,7 @@ import (
 	"fettle/traps/fstabnotreloaded"
 	"fettle/traps/hostnamebyhand"
 	"fettle/traps/installersync"
+	"fettle/traps/interfacenotthere"
 	"fettle/traps/journalaccess"
 	"fettle/traps/kernelcomplaints"
 	"fettle/traps/ksmscanrate"
@@ -99,6 +100,7 @@ func All() []*trap.Trap {
 		&listenaddresslate.Trap,
 		&listenerofsession.Trap,
 		&networkbyhand.Trap,
+		&interfacenotthere.Trap,
 		&sysctlbyhand.Trap,
 		&mountbyhand.Trap,
 		&hostnamebyhand.Trap,

@@ -151,7 +151,8 @@ func (f *finder) said(l *message.Line, hits []message.Hit) {
 
 type best struct {
 	value   float64
-	weight  int // of the message: how much it says
+	lore    float64 // what its lore's words say alone
+	weight  int     // of the message: how much it says
 	symptom string
 	lines   []string
 	hosts   []string
@@ -208,6 +209,15 @@ func (f *finder) prose(text string) {
 	for _, line := range w.lines { // a message is a word in a sentence about it
 		prose = append(prose, window{lines: []string{line}, tokens: f.tk.tokens(line)})
 	}
+	f.windows(prose)
+	f.judge(prose, slices.ContainsFunc(w.lines, func(line string) bool { return !f.heard[line] && isSentence(line) }))
+	f.later(prose)
+	f.neighbours(w.lines)
+	f.asked(prose)
+}
+
+// windows weighs each line, and each run of lines.
+func (f *finder) windows(prose []window) {
 	for i := range prose {
 		w := window{lines: prose[i].lines, tokens: prose[i].tokens}
 		if len(w.tokens) > 0 {
@@ -224,14 +234,10 @@ func (f *finder) prose(text string) {
 			}
 		}
 	}
-	f.judge(prose, slices.ContainsFunc(w.lines, func(line string) bool { return !f.heard[line] && isSentence(line) }))
-	f.later(prose)
-	f.neighbours(w.lines)
-	f.asked(prose)
 }
 
 // later drops the traps that bite at the next start, where nobody speaks of one, unless
-// their symptom is there as it is.
+// their symptom is there as it is, or it was learned how people speak of them.
 func (f *finder) later(prose []window) {
 	for _, w := range prose {
 		if slices.ContainsFunc(w.tokens, func(t string) bool { return isA(t, "@boot") }) {
@@ -239,7 +245,7 @@ func (f *finder) later(prose []window) {
 		}
 	}
 	for t, later := range f.x.later {
-		if b := &f.best[t]; later && b.weight == 0 && !b.whole {
+		if b := &f.best[t]; later && !f.x.learned.known[t] && b.weight == 0 && !b.whole {
 			*b = best{}
 		}
 	}
@@ -264,7 +270,7 @@ const windowTokens = 70
 func (f *finder) weigh(w *window) {
 	f.x.score(w, f.sc, func(t int, s *score, v float64) {
 		b := &f.best[t]
-		b.whole = b.whole || s.whole || s.exact
+		b.whole, b.lore = b.whole || s.whole || s.exact, max(b.lore, v)
 		if v <= b.value {
 			return
 		}

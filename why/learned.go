@@ -199,18 +199,27 @@ func (l *learned) weigh(words map[string]bool) []float64 {
 }
 
 // judgeSigns is how many weights judge has.
-const judgeSigns = 4
+const judgeSigns = 5
 
 // farAhead is where it says no more that a trap is ahead of the next likely one: that it
 // is this one rather than another does not make it more than nothing known.
 const farAhead = 2
 
+// Of what the lore's own words say, nothing at all counts as leastSaid, and all from mostSaid on alike: that they
+// are there does not make a match.
+const (
+	leastSaid = 0.01
+	mostSaid  = 0.5
+)
+
 // weighed is what judge weighs: how far the words speak for the trap rather than for
-// nothing known, and rather than for the next likely trap, and whether the text only asks.
-func weighed(overNone, overNext float64, question bool) [judgeSigns]float64 {
-	x := [judgeSigns]float64{1, overNone, min(overNext, farAhead)}
+// nothing known, and rather than for the next likely trap, what its lore's own words say for
+// it (score.go), from 0 to 1, and whether the text only asks.
+func weighed(overNone, overNext, lore float64, question bool) [judgeSigns]float64 {
+	lore = min(max(lore, leastSaid), mostSaid)
+	x := [judgeSigns]float64{1, overNone, min(overNext, farAhead), math.Log(lore / (1 - lore))}
 	if question {
-		x[3] = 1
+		x[4] = 1
 	}
 	return x
 }
@@ -282,7 +291,7 @@ func (f *finder) judge(prose []window, spoken bool) {
 		if z[t] == first {
 			rival = next
 		}
-		x := weighed(z[t]-z[none], z[t]-rival, question)
+		x := weighed(z[t]-z[none], z[t]-rival, b.lore, question)
 		v := judge(&f.x.learned.judge, &x)
 		// Somebody tells what happened: that says which of its causes a message has.
 		if b.whole || b.weight > 0 && !spoken {

@@ -141,8 +141,12 @@ func TestSenses(t *testing.T) {
 	}
 }
 
-// judging begins the ids of the texts that judge.
-const judging = 'w'
+// judging begins the ids of the texts that judge, young those of texts that were searched
+// for beside the traps that came last.
+const (
+	judging = 'w'
+	young   = 'y'
+)
 
 // Weights of texts beside those of strangers, which have 1; those of something else have
 // foreignWeight times theirs.
@@ -227,6 +231,8 @@ func eachFile(t *testing.T, pattern string, do func(name, text string)) {
 type strangerText struct {
 	example
 	question bool
+	lore     []float64 // what each trap's own words say for it
+	near     bool      // gathered because it is near to a young trap, and is none
 }
 
 // classes reads the names of traps.
@@ -266,6 +272,21 @@ func (l *learner) written(t *testing.T, text string) {
 	}
 }
 
+// lore is what the traps' own words say for each.
+func (l *learner) lore(text string) []float64 {
+	f := l.x.newFinder()
+	var prose []window
+	for _, line := range read(text).lines {
+		prose = append(prose, window{lines: []string{line}, tokens: tokens(line)})
+	}
+	f.windows(prose)
+	values := make([]float64, len(f.best))
+	for i, b := range f.best {
+		values[i] = b.lore
+	}
+	return values
+}
+
 // read reads the texts to tune with.
 func (l *learner) read(t *testing.T) []*strangerText {
 	f, err := os.Open("testdata/strangers/texts.tsv")
@@ -284,7 +305,9 @@ func (l *learner) read(t *testing.T) []*strangerText {
 			weight = foreignWeight
 		}
 		text := strings.ReplaceAll(c[3], `\n`, "\n")
-		texts = append(texts, &strangerText{l.example(text, right, weight), onlyAsks(tokens(text))})
+		texts = append(texts, &strangerText{
+			l.example(text, right, weight), onlyAsks(tokens(text)), l.lore(text), c[0][0] == young && right[0] == len(l.x.ids),
+		})
 	}
 	return texts
 }

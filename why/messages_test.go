@@ -224,7 +224,7 @@ func TestNeighbours(t *testing.T) {
 		"ata3: SATA link down (SStatus 0 SControl 300)":      "",
 		"igb 0000:01:00.0 eno1: igb: eno1 NIC Link is Down":  "kernel-complaints",
 		"e1000: eth0 NIC Link is Down":                       "kernel-complaints",
-		"netxen_nic: eth0 NIC Link is down":                  "",
+		"netxen_nic: eth0 NIC Link is down":                  "kernel-complaints",
 		"eth0: Link is Up - 100Mbps/Half - flow control off": "nic-half-duplex",
 		"eth0: Link is Up - 1Gbps/Full - flow control off":   "",
 		// units

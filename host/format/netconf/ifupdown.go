@@ -36,13 +36,19 @@ type option struct {
 // interfaces is what all the files of ifupdown say.
 type interfaces struct {
 	stanzas []*stanza
-	auto    map[string]Source // by name or pattern
-	open    []string          // the files being read, each named by the one before
-	files   int               // how many were read
+	auto    map[string]brought // by name or pattern
+	open    []string           // the files being read, each named by the one before
+	files   int                // how many were read
+}
+
+// brought is a line that has interfaces brought up: auto, allow-auto, allow-hotplug, …
+type brought struct {
+	Source
+	key string
 }
 
 func (r *reader) ifupdown() {
-	in := &interfaces{auto: map[string]Source{}}
+	in := &interfaces{auto: map[string]brought{}}
 	r.c.interfaces = in
 	r.interfaces(in, interfacesFile)
 	for _, s := range in.stanzas {
@@ -90,9 +96,12 @@ func (r *reader) interfaces(in *interfaces, file string) {
 			}
 			in.stanzas = append(in.stanzas, cur)
 		case key == "auto" || strings.HasPrefix(key, "allow-"):
+			if key == "allow-auto" { // interfaces(5): the same
+				key = "auto"
+			}
 			for _, n := range f {
-				if _, ok := in.auto[n]; !ok {
-					in.auto[n] = src
+				if was, ok := in.auto[n]; !ok || was.key != "auto" && key == "auto" {
+					in.auto[n] = brought{src, key}
 				}
 			}
 			cur = nil
@@ -208,8 +217,12 @@ func (r *reader) expand(pattern string) []string {
 // stanza turns an iface stanza, and what it inherits, into statements.
 func (r *reader) stanza(in *interfaces, s *stanza) {
 	p := r.add(&profile{manager: Ifupdown, name: s.name, match: named(s.name), src: s.Source})
-	if src, ok := in.auto[s.name]; ok {
-		p.say(src, KeyAuto, "yes", "auto "+s.name)
+	if b, ok := in.auto[s.name]; ok {
+		value := "yes"
+		if b.key != "auto" { // allow-hotplug: when it is there
+			value = "there"
+		}
+		p.say(b.Source, KeyAuto, value, b.key+" "+s.name)
 	}
 	if s.family == "inet6" {
 		p.say(s.Source, KeyMethod6, s.method, "iface "+s.name+" inet6 "+s.method)

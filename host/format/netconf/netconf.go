@@ -38,7 +38,7 @@ const (
 	KeySysctl         Key = "sysctl"          // "net/ipv6/conf/eth0/accept_ra=2", from an up line of ifupdown
 	KeyRenderer       Key = "renderer"        // netplan's: networkd or NetworkManager
 	KeyUnmanaged      Key = "unmanaged"       // yes: the manager keeps its hands off
-	KeyAuto           Key = "auto"            // yes: brought up without being asked
+	KeyAuto           Key = "auto"            // yes: boot brings it up; there: when it appears
 )
 
 // Source is where a statement is. Line counts from 1; 0 is not known.
