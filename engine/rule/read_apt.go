@@ -13,8 +13,9 @@ type sourceFact struct {
 	URI        string   `cel:"uri"`
 	Suite      string   `cel:"suite"`
 	Components []string `cel:"components"`
-	From       string   `cel:"from"`   // file:line
-	Signed     bool     `cel:"signed"` // Signed-By says whose keys count
+	From       string   `cel:"from"`    // file:line
+	Signed     bool     `cel:"signed"`  // Signed-By says whose keys count
+	Trusted    bool     `cel:"trusted"` // taken for signed, whatever its keys
 }
 
 func readSources(r *reading, _ *Fact) ([]*sourceFact, error) {
@@ -25,7 +26,7 @@ func readSources(r *reading, _ *Fact) ([]*sourceFact, error) {
 	out := []*sourceFact{}
 	for _, s := range all {
 		out = append(out, &sourceFact{seen: seen{s.From, fmt.Sprintf("%s %s %s", s.URI, s.Suite, strings.Join(s.Components, " "))},
-			URI: s.URI, Suite: s.Suite, Components: s.Components, From: s.From, Signed: s.Signed})
+			URI: s.URI, Suite: s.Suite, Components: s.Components, From: s.From, Signed: s.Signed, Trusted: s.Trusted})
 	}
 	return out, nil
 }

@@ -108,6 +108,7 @@ type statementFact struct {
 	Args   []string `cel:"args"`
 	Text   string   `cel:"text"`
 	Within []string `cel:"within"`
+	Block  string   `cel:"block"` // the words of the innermost block
 	Path   string   `cel:"path"`
 	Line   int      `cel:"line,volatile"`
 }
@@ -126,7 +127,7 @@ func readStatements(r *reading, f *Fact) ([]*statementFact, error) {
 			continue
 		}
 		out = append(out, &statementFact{seen: seen{fmt.Sprintf("%s:%d", s.File, s.Line), s.Text()}, Name: s.Words[0], Args: s.Words[1:],
-			Text: s.Text(), Within: s.Within, Path: s.File, Line: s.Line})
+			Text: s.Text(), Within: s.Within, Block: s.Block, Path: s.File, Line: s.Line})
 	}
 	return out, nil
 }

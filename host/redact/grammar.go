@@ -15,7 +15,8 @@ var ofDefaults = lazy.Regexp(`^(?:GRUB_\w+|TFTP_\w+|KSM\w*|LANG\w*|LC_\w+|TZ|UTC
 	`[A-Z]*OPTS\d?|\w*ARGS|\w*FLAGS|USE_\w+|HALT|FSCKFIX|TMP\w+|RAMTMP|RAMLOCK|VERBOSE|HWCLOCK\w*|DEVICE|INTERFACES\w*|` +
 	`AUTOSTART|INITRDSTART|AUTOCHECK|AUTOSCAN|\w*CMDLINE\w*|BOOTPROTO|ONBOOT|TYPE|IPV6\w*|NETMASK\w*|PREFIX\w*|MTU|NM_CONTROLLED|` +
 	`DEFROUTE|PEERDNS|NAME|UUID|HWADDR|MASTER|SLAVE|BRIDGE|VLAN|BONDING_OPTS|NETWORKING\w*|XKB\w+|BACKSPACE|CHARMAP|CODESET|FONT\w*|` +
-	`VIDEOMODE|ACTIVE_CONSOLES|SELINUX\w*|IPADDR\w*|GATEWAY\w*|DNS\d|SYSLOGD\w*|ARP_\w+|NFSMAPID\w*|NEED_\w+|RPCNFSD\w*|RPCMOUNTD\w*)$`)
+	`VIDEOMODE|ACTIVE_CONSOLES|SELINUX\w*|IPADDR\w*|GATEWAY\w*|DNS\d|SYSLOGD\w*|ARP_\w+|NFSMAPID\w*|NEED_\w+|RPCNFSD\w*|RPCMOUNTD\w*|` +
+	`DEFAULT_(?:INPUT|FORWARD)_POLICY)$`)
 
 var assigned = lazy.Regexp(`^(\s*(?:export\s+)?)([A-Za-z_]\w*)(\s*\+?=\s*)(.*)$`)
 
@@ -60,7 +61,7 @@ var (
 	jsonString = lazy.Regexp(`("(?:\\.|[^"\\])*")(\s*:)?`)
 	jsonWord   = lazy.Regexp(`^"(?:\d{1,6}(?:[.\d]*)?[kmgKMG]?[bB]?|true|false|json-file|local|journald|syslog|none|gelf|fluentd|` +
 		`awslogs|splunk|` +
-		`overlay2?|btrfs|zfs|vfs|aufs|devicemapper|fuse-overlayfs|systemd|cgroupfs|native\.\w+=\w+|runc|info|debug|warn|error|fatal|` +
+		`overlay2?|btrfs|zfs|vfs|aufs|devicemapper|fuse-overlayfs|systemd|cgroupfs|native\.\w+=\w+|runc|nftables|iptables|info|debug|warn|error|fatal|` +
 		`non-blocking|blocking|host|private|default|[\d.:/a-fA-F]*[.:/][\d.:/a-fA-F]*)"$`)
 )
 

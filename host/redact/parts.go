@@ -28,7 +28,7 @@ var partsOf = []struct {
 	{lazy.Regexp(`^/etc/ufw/`), lazy.Regexp(`^### tuple ### |DOCKER-USER`), ""},
 	{
 		lazy.Regexp(`^/etc/my\.cnf|^/etc/mysql/`),
-		lazy.Regexp(`(?i)^\s*(?:loose[-_])?(?:open[-_]files[-_]limit|max[-_]connections)\s*=\s*\d+\s*$`),
+		lazy.Regexp(`(?i)^\s*(?:(?:loose[-_])?(?:open[-_]files[-_]limit|max[-_]connections)\s*=\s*\d+\s*|\[[\w.-]+\]\s*)$`),
 		LeftOut,
 	},
 	{lazy.Regexp(`^/etc/yum\.repos\.d/`), lazy.Regexp(`(?i)^\[.*-els[]-]`), ""},
@@ -77,7 +77,7 @@ var cronTime = lazy.Regexp(`^\s*(?:@\w+|[\d*][\d*,/-]*\s)`)
 // keptLine redacts a line that checks look for: in cron's tables and programs for the
 // shell, it is a command.
 func (r *Redactor) keptLine(name, line string) string {
-	if strings.HasPrefix(name, "/etc/my") { // a key and a number
+	if strings.HasPrefix(name, "/etc/my") && !strings.Contains(line, "[") { // a key and a number
 		return line
 	}
 	if strings.HasPrefix(name, "/etc/postgresql/") || strings.HasPrefix(name, "/var/lib/p") {

@@ -21,6 +21,8 @@ type Source struct {
 	// that it names. It may name fingerprints, or hold the key itself.
 	Signed bool
 	Keys   []string
+	// Trusted tells that apt takes it for signed, whatever its keys.
+	Trusted bool
 	// Inline is the key that Signed-By holds itself, armored, or what is in
 	// its place and is none.
 	Inline string
@@ -64,12 +66,15 @@ func oneLine(file, text string) (out []Source) {
 			continue
 		}
 		f = f[1:]
-		signedBy := ""
+		signedBy, trusted := "", ""
 		if len(f) > 0 && strings.HasPrefix(f[0], "[") {
 			end := slices.IndexFunc(f, func(w string) bool { return strings.HasSuffix(w, "]") })
 			for _, w := range f[:end+1] {
-				if v, ok := strings.CutPrefix(strings.Trim(w, "[]"), "signed-by="); ok {
+				switch key, v, _ := strings.Cut(strings.Trim(w, "[]"), "="); key {
+				case "signed-by":
 					signedBy = v
+				case "trusted":
+					trusted = v
 				}
 			}
 			f = f[end+1:]
@@ -77,7 +82,10 @@ func oneLine(file, text string) (out []Source) {
 		if len(f) >= 2 {
 			out = append(
 				out,
-				Source{strings.TrimRight(f[0], "/"), f[1], f[2:], fmt.Sprintf("%s:%d", file, i+1), signedBy != "", keyFiles(signedBy), ""},
+				Source{
+					strings.TrimRight(f[0], "/"), f[1], f[2:], fmt.Sprintf("%s:%d", file, i+1),
+					signedBy != "", keyFiles(signedBy), yes(trusted), "",
+				},
 			)
 		}
 	}
@@ -100,6 +108,7 @@ func deb822(file, text string) (out []Source) {
 							fmt.Sprintf("%s:%d", file, begun),
 							fields["signed-by"] != "",
 							keyFiles(fields["signed-by"]),
+							yes(fields["trusted"]),
 							inline(fields["signed-by"], armor),
 						},
 					)
@@ -145,6 +154,11 @@ func keyFiles(signedBy string) (out []string) {
 		}
 	}
 	return out
+}
+
+// yes is what apt takes for it (StringToBool in apt-pkg/contrib/strutl.cc).
+func yes(s string) bool {
+	return slices.Contains([]string{"yes", "true", "with", "on", "enable", "1"}, strings.ToLower(s))
 }
 
 // words are what is between commas or blanks.

@@ -26,6 +26,7 @@ const (
 type Statement struct {
 	Words  []string // without quotes
 	Within []string // the first words of the blocks around it, the outermost first
+	Block  string   // the innermost of these blocks' own words
 	File   string
 	Line   int // 1-based
 }
@@ -42,7 +43,7 @@ const (
 // read is the error, and the rest is there.
 func Read(ctx context.Context, h *host.Host, form Form, name string) ([]Statement, error) {
 	r := &reader{ctx: ctx, h: h, form: form, dir: path.Dir(name)}
-	r.file(name, nil, 0)
+	r.file(name, nil, "", 0)
 	return r.out, r.err
 }
 
@@ -56,7 +57,7 @@ type reader struct {
 	files int
 }
 
-func (r *reader) file(name string, within []string, depth int) {
+func (r *reader) file(name string, within []string, block string, depth int) {
 	if r.files++; depth > maxDepth || r.files > maxFiles || r.ctx.Err() != nil {
 		return
 	}
@@ -66,11 +67,14 @@ func (r *reader) file(name string, within []string, depth int) {
 		return
 	}
 	for _, s := range Parse(r.form, name, string(b)) {
+		if len(s.Within) == 0 {
+			s.Block = block
+		}
 		s.Within = append(append([]string{}, within...), s.Within...)
 		r.out = append(r.out, s)
 		if s.Words[0] == "include" && len(s.Words) == 2 {
 			for _, f := range r.included(s.Words[1]) {
-				r.file(f, s.Within, depth+1)
+				r.file(f, s.Within, s.Block, depth+1)
 			}
 		}
 	}
@@ -99,11 +103,11 @@ func (r *reader) included(arg string) []string {
 func Parse(form Form, file, text string) []Statement {
 	p := &parser{form: form, text: text, line: 1}
 	var out []Statement
-	var within, words []string
+	var within, blocks, words []string
 	begun := 0
 	end := func() {
 		if len(words) > 0 {
-			out = append(out, Statement{words, append([]string{}, within...), file, begun})
+			out = append(out, Statement{words, append([]string{}, within...), last(blocks), file, begun})
 		}
 		words = nil
 	}
@@ -123,15 +127,23 @@ func Parse(form Form, file, text string) []Statement {
 			if len(words) > 0 {
 				head = words[0]
 			}
+			text := strings.Join(words, " ")
 			end()
-			within = append(within, head)
+			within, blocks = append(within, head), append(blocks, text)
 		case w == "}":
 			end()
-			within = within[:max(0, len(within)-1)]
+			within, blocks = within[:max(0, len(within)-1)], blocks[:max(0, len(blocks)-1)]
 		default:
 			end()
 		}
 	}
+}
+
+func last(s []string) string {
+	if len(s) == 0 {
+		return ""
+	}
+	return s[len(s)-1]
 }
 
 type parser struct {

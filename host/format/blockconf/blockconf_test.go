@@ -12,7 +12,7 @@ import (
 func lines(all []Statement) string {
 	var b strings.Builder
 	for _, s := range all {
-		fmt.Fprintf(&b, "%s:%d %s| %s\n", s.File, s.Line, strings.Join(s.Within, "/"), s.Text())
+		fmt.Fprintf(&b, "%s:%d %s<%s>| %s\n", s.File, s.Line, strings.Join(s.Within, "/"), s.Block, s.Text())
 	}
 	return b.String()
 }
@@ -32,28 +32,32 @@ http {
 -- root/n/sites/a --
 server { listen 80;
   ssl on; }
-`, `/n/nginx.conf:1 | http
-/n/nginx.conf:3 http| include sites/*
-/n/sites/a:1 http| server
-/n/sites/a:1 http/server| listen 80
-/n/sites/a:2 http/server| ssl on
-/n/nginx.conf:3 http| include absent.conf
-/n/nginx.conf:4 http| log_format m $a; ssl on; x"
-/n/nginx.conf:5 http| return 200 ${b}
+`, `/n/nginx.conf:1 <>| http
+/n/nginx.conf:3 http<http>| include sites/*
+/n/sites/a:1 http<http>| server
+/n/sites/a:1 http/server<server>| listen 80
+/n/sites/a:2 http/server<server>| ssl on
+/n/nginx.conf:3 http<http>| include absent.conf
+/n/nginx.conf:4 http<http>| log_format m $a; ssl on; x"
+/n/nginx.conf:5 http<http>| return 200 ${b}
 `},
 		{Named, "/b/named.conf", `-- root/b/named.conf --
 include "/b/o"; // dnssec-enable yes;
 zone "a" { type master; /* auto-dnssec
 maintain; */ file "db{a}"; # x
-};
+include "/b/z"; };
 -- root/b/o --
 options { auto-dnssec maintain;};
-`, `/b/named.conf:1 | include /b/o
-/b/o:1 | options
-/b/o:1 options| auto-dnssec maintain
-/b/named.conf:2 | zone a
-/b/named.conf:2 zone| type master
-/b/named.conf:3 zone| file db{a}
+-- root/b/z --
+notify no;
+`, `/b/named.conf:1 <>| include /b/o
+/b/o:1 <>| options
+/b/o:1 options<options>| auto-dnssec maintain
+/b/named.conf:2 <>| zone a
+/b/named.conf:2 zone<zone a>| type master
+/b/named.conf:3 zone<zone a>| file db{a}
+/b/named.conf:4 zone<zone a>| include /b/z
+/b/z:1 zone<zone a>| notify no
 `},
 	} {
 		got, err := Read(t.Context(), hosttest.New(t, c.host), c.form, c.name)
