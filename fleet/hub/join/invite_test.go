@@ -21,7 +21,8 @@ func TestInvite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := Invite{URLs: []string{"tls://hub:4222", "tls://[::1]:4222", "nats://hub:4222"}, Pin: "abc", CA: []byte{1, 2}, Token: NewToken(), JWT: token}
+	whole := Invite{URLs: []string{"tls://hub:4222", "tls://[::1]:4222", "nats://hub:4222"}, Pin: "abc", CA: []byte{1, 2},
+		Token: NewToken(), JWT: token}
 	if got, err := ParseInvite(" " + whole.String()[:30] + "\n" + whole.String()[30:] + "\n"); err != nil || !reflect.DeepEqual(got, whole) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -251,7 +251,8 @@ func TestPinnedPlaces(t *testing.T) {
 		"a pin that nobody shows":     {Invite{URLs: []string{"tls://192.0.2.1:1"}, Pin: "x"}, "", false},
 	} {
 		to := trust{invite: c.i}
-		if err := to.pinned(tls.ConnectionState{PeerCertificates: shown, ServerName: c.name}); (err == nil) != c.good || (to.ca != nil) != c.good {
+		err := to.pinned(tls.ConnectionState{PeerCertificates: shown, ServerName: c.name})
+		if (err == nil) != c.good || (to.ca != nil) != c.good {
 			t.Errorf("%s: %v, believes %s", what, err, to.ca)
 		}
 	}

@@ -312,7 +312,8 @@ func TestLimitWaits(t *testing.T) {
 	for _, c := range []struct {
 		after, wait time.Duration
 	}{{0, 0}, {0, 0}, {0, time.Minute}, {45 * time.Second, 15 * time.Second}, {60 * time.Second, 0}, {60 * time.Second, time.Minute},
-		{30 * time.Second, time.Minute}, {90 * time.Second, 30 * time.Second}, {24 * time.Hour, 0}, {24 * time.Hour, 0}, {24 * time.Hour, time.Minute}} {
+		{30 * time.Second, time.Minute}, {90 * time.Second, 30 * time.Second}, {24 * time.Hour, 0}, {24 * time.Hour, 0},
+		{24 * time.Hour, time.Minute}} {
 		if wait := l.take("k", now.Add(c.after)); wait.Round(time.Millisecond) != c.wait {
 			t.Errorf("after %s: %s, want %s", c.after, wait, c.wait)
 		}
