@@ -8,6 +8,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -30,15 +32,8 @@ type Admitted struct {
 // As joins a hub by an invitation, as a host; by a token if that has one, else
 // by an ssh host key.
 func As(ctx context.Context, i Invite, host string, hostKey ssh.Signer) (*Admitted, error) {
-	user, err := nkeys.CreateUser()
-	if err != nil {
-		return nil, err
-	}
+	user, key, seed := userKey()
 	defer user.Wipe()
-	key, err := user.PublicKey()
-	if err != nil {
-		return nil, err
-	}
 	trust := &trust{invite: i}
 	nc, err := nats.Connect(
 		strings.Join(i.URLs, ","),
@@ -75,10 +70,6 @@ func As(ctx context.Context, i Invite, host string, hostKey ssh.Signer) (*Admitt
 	if err != nil {
 		return nil, err
 	}
-	seed, err := user.Seed()
-	if err != nil {
-		return nil, err
-	}
 	if reply.JWT == "" || !message.IsID(reply.Agent) {
 		return nil, errReply
 	}
@@ -87,6 +78,21 @@ func As(ctx context.Context, i Invite, host string, hostKey ssh.Signer) (*Admitt
 		urls = i.URLs
 	}
 	return &Admitted{reply.Agent, urls, trust.ca, credentials(reply.JWT, seed)}, nil
+}
+
+// userKey draws a key for NATS: the pair, its public half and its seed.
+func userKey() (pair nkeys.KeyPair, public string, seed []byte) {
+	pair, err := nkeys.CreateUser()
+	if err == nil {
+		public, err = pair.PublicKey()
+	}
+	if err == nil {
+		seed, err = pair.Seed()
+	}
+	if err != nil {
+		panic(err) // ed25519.GenerateKey does not fail, and the rest is written from its key
+	}
+	return pair, public, seed
 }
 
 // credentials is the form of NATS's .creds files.
@@ -181,8 +187,30 @@ func (t *trust) pinned(s tls.ConnectionState) error {
 		if _, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, DNSName: s.ServerName}); err != nil {
 			return err
 		}
+		if s.ServerName == "" {
+			if err := t.atAddress(s.PeerCertificates[0]); err != nil {
+				return err
+			}
+		}
 		t.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 		return nil
 	}
 	return errors.New("the server is not the hub of this invitation: its authority is another")
+}
+
+// atAddress wants a certificate to be for an address of the invitation: crypto/tls does not
+// say which one it connected to, as it sends names alone (RFC 6066, 3).
+func (t *trust) atAddress(leaf *x509.Certificate) error {
+	err := errors.New("the server has no name, and the invitation no address")
+	for _, text := range t.invite.URLs {
+		u, _ := url.Parse(text) // nats.Connect has read it
+		host := u.Hostname()
+		if _, bad := netip.ParseAddr(host); bad != nil {
+			continue // by name crypto/tls says which
+		}
+		if err = leaf.VerifyHostname(host); err == nil {
+			return nil
+		}
+	}
+	return err
 }

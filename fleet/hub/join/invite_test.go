@@ -21,11 +21,15 @@ func TestInvite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := Invite{URLs: []string{"tls://hub:4222", "tls://[::1]:4222"}, Pin: "abc", CA: []byte{1, 2}, Token: NewToken(), JWT: token}
+	whole := Invite{URLs: []string{"tls://hub:4222", "tls://[::1]:4222", "nats://hub:4222"}, Pin: "abc", CA: []byte{1, 2},
+		Token: NewToken(), JWT: token}
 	if got, err := ParseInvite(" " + whole.String()[:30] + "\n" + whole.String()[30:] + "\n"); err != nil || !reflect.DeepEqual(got, whole) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	line := whole.String()
+	if got, err := ParseInvite(line + strings.Repeat(" ", 16<<10-len(line))); err != nil || !reflect.DeepEqual(got, whole) {
+		t.Errorf("as long as a line may be: %+v, %v", got, err)
+	}
 	at := func(urls ...string) string { return Invite{URLs: urls, JWT: token}.String() }
 	raw := func(json string) string {
 		return invitePrefix + base64.RawURLEncoding.EncodeToString([]byte(json)) + ":" + token
@@ -36,7 +40,9 @@ func TestInvite(t *testing.T) {
 		"of a later form":   {strings.Replace(line, "fettle1:", "fettle2:", 1), "it has the form"},
 		"cut off":           {line[:len(line)-10], "its last part is damaged"},
 		"its first half":    {line[:strings.LastIndex(line, ":")], "it has the form"},
+		"a byte too long":   {line + strings.Repeat(" ", 16<<10+1-len(line)), "it has the form"},
 		"far too long":      {line + strings.Repeat("x", 16<<10), "it has the form"},
+		"no base64":         {invitePrefix + "%%%:" + token, "its first part is damaged"},
 		"no JSON":           {raw("{"), "its first part is damaged"},
 		"of other types":    {raw(`{"u":7}`), "its first part is damaged"},
 		"without a server":  {raw(`{}`), "it names no server"},

@@ -37,7 +37,18 @@ type Service struct {
 
 	log  folded.Log
 	once sync.Once
+	now  func() time.Time // nil: time.Now
 }
+
+func (s *Service) clock() time.Time {
+	if s.now != nil {
+		return s.now()
+	}
+	return time.Now()
+}
+
+// again is how long a key that was admitted may ask once more.
+const again = time.Minute
 
 // queue is the group of hubs of which one answers.
 const queue = "hubs"
@@ -115,7 +126,7 @@ func (s *Service) admit(ctx context.Context, r Request) (Reply, error) {
 	}
 	// A key that was admitted a moment ago asks once more, for its answer was late or lost. It
 	// uses up nothing, and the credentials are of use to whoever has the key alone.
-	switch agent, err = s.DB.AdmittedAs(ctx, r.Key, time.Now().Add(-time.Minute)); {
+	switch agent, err = s.DB.AdmittedAs(ctx, r.Key, s.clock().Add(-again)); {
 	case err == nil:
 		j.Agent = agent // nobody's place
 	case !errors.Is(err, store.ErrNone):
@@ -155,7 +166,7 @@ func (s *Service) byHostKey(r Request, j *store.Joining) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("%w: the hub's known_hosts does not name this key for %s", errRefused, r.Host)
 	}
-	c := challenger{s.Keys.Secret(), time.Now}
+	c := challenger{s.Keys.Secret(), s.clock}
 	if r.Challenge == "" {
 		return c.make(r), nil
 	}

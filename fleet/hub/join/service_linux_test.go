@@ -142,6 +142,7 @@ func TestHostileRequests(t *testing.T) {
 		"a long name":         {r: Request{Version: 1, Host: strings.Repeat("a", 256), Key: key, Token: token}, why: name},
 		"a name in two":       {r: Request{Version: 1, Host: "a b", Key: key, Token: token}, why: name},
 		"a name of lines":     {r: Request{Version: 1, Host: "a\nroot joined", Key: key, Token: token}, why: name},
+		"a name that deletes": {r: Request{Version: 1, Host: "a\x7f", Key: key, Token: token}, why: name},
 		"a name that paints":  {r: Request{Version: 1, Host: "a\x1b[2J", Key: key, Token: token}, why: name},
 		"no key":              {r: Request{Version: 1, Host: "a", Token: token}, why: noKey},
 		"an account's key":    {r: Request{Version: 1, Host: "a", Key: accountKey, Token: token}, why: noKey},
@@ -162,8 +163,9 @@ func TestHostileRequests(t *testing.T) {
 	}
 	d.hosts(0)
 	// A name may be odd; what shows it knows how.
-	h := d.admitted("after all that", d.ask(Request{Version: 1, Host: `<b>'"\`, Key: key, Token: token}), key)
-	if h.Name != `<b>'"\` {
+	odd := `<b>'"\` + strings.Repeat("a", 255-len(`<b>'"\`))
+	h := d.admitted("after all that", d.ask(Request{Version: 1, Host: odd, Key: key, Token: token}), key)
+	if h.Name != odd {
 		t.Errorf("%+v", h)
 	}
 }

@@ -30,11 +30,24 @@ type memory struct {
 	attempts []store.Attempt
 	devices  []store.Device
 	broken   error
+	failing  map[string]error // of single methods
+	short    []string         // methods that were given less than ten seconds
 }
 
-func (m *memory) User(_ context.Context, name string) (store.User, error) {
+// fault is what a method is to return instead; a method that works beside requests has ten seconds at least.
+func (m *memory) fault(ctx context.Context, method string) error {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < 10*time.Second {
+		m.short = append(m.short, method)
+	}
+	return m.failing[method]
+}
+
+func (m *memory) User(ctx context.Context, name string) (store.User, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.fault(ctx, "User"); err != nil {
+		return store.User{}, err
+	}
 	u, ok := m.users[name]
 	if m.broken != nil {
 		return u, m.broken
@@ -45,9 +58,12 @@ func (m *memory) User(_ context.Context, name string) (store.User, error) {
 	return u, nil
 }
 
-func (m *memory) Session(_ context.Context, hash string) (store.Session, error) {
+func (m *memory) Session(ctx context.Context, hash string) (store.Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.fault(ctx, "Session"); err != nil {
+		return store.Session{}, err
+	}
 	s, ok := m.sessions[hash]
 	if m.broken != nil {
 		return s, m.broken
@@ -58,64 +74,88 @@ func (m *memory) Session(_ context.Context, hash string) (store.Session, error) 
 	return s, nil
 }
 
-func (m *memory) PutSession(_ context.Context, s store.Session) error {
+func (m *memory) PutSession(ctx context.Context, s store.Session) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.fault(ctx, "PutSession"); err != nil {
+		return err
+	}
 	m.sessions[s.Hash] = s
 	return nil
 }
 
-func (m *memory) TouchSession(_ context.Context, hash string, seen time.Time) error {
+func (m *memory) TouchSession(ctx context.Context, hash string, seen time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.fault(ctx, "TouchSession"); err != nil {
+		return err
+	}
 	s := m.sessions[hash]
 	s.Seen = seen
 	m.sessions[hash] = s
 	return nil
 }
 
-func (m *memory) DropSession(_ context.Context, hash string) error {
+func (m *memory) DropSession(ctx context.Context, hash string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.fault(ctx, "DropSession"); err != nil {
+		return err
+	}
 	delete(m.sessions, hash)
 	return nil
 }
 
-func (m *memory) AddAudit(_ context.Context, a store.Audit) error {
+func (m *memory) AddAudit(ctx context.Context, a store.Audit) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.fault(ctx, "AddAudit"); err != nil {
+		return err
+	}
 	m.audit = append(m.audit, a)
 	return nil
 }
 
-func (m *memory) ConfirmSession(_ context.Context, hash string, role store.Role, sees store.Rights, at time.Time) error {
+func (m *memory) ConfirmSession(ctx context.Context, hash string, role store.Role, sees store.Rights, at time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.fault(ctx, "ConfirmSession"); err != nil {
+		return err
+	}
 	s := m.sessions[hash]
 	s.Role, s.Sees, s.Confirmed = role, sees, at
 	m.sessions[hash] = s
 	return nil
 }
 
-func (m *memory) AddAttempts(_ context.Context, list []store.Attempt) error {
+func (m *memory) AddAttempts(ctx context.Context, list []store.Attempt) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.fault(ctx, "AddAttempts"); err != nil {
+		return err
+	}
 	m.attempts = append(m.attempts, list...)
 	return nil
 }
 
-func (m *memory) LoggedInBefore(_ context.Context, user, hash, from string) (browser, address bool, err error) {
+func (m *memory) LoggedInBefore(ctx context.Context, user, hash, from string) (browser, address bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.fault(ctx, "LoggedInBefore"); err != nil {
+		return false, false, err
+	}
 	for _, d := range m.devices {
 		browser, address = browser || d.User == user && d.Hash == hash, address || d.User == user && d.From == from
 	}
 	return browser, address, m.broken
 }
 
-func (m *memory) PutDevice(_ context.Context, d store.Device) error {
+func (m *memory) PutDevice(ctx context.Context, d store.Device) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.fault(ctx, "PutDevice"); err != nil {
+		return err
+	}
 	m.devices = append(m.devices, d)
 	return nil
 }
@@ -176,7 +216,8 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		Now:    func() time.Time { return w.now },
 		Render: func(rw http.ResponseWriter, r *http.Request, p Page) {
 			rw.WriteHeader(p.Status)
-			fmt.Fprintf(rw, "log-in page form=%s error=%s next=%s", Who(r.Context()).Form, p.Error, p.Next)
+			fmt.Fprintf(rw, "log-in page form=%s error=%s next=%s passwords=%t provider=%s", Who(r.Context()).Form, p.Error, p.Next,
+				p.Passwords, p.OIDC)
 		},
 	}
 	if change != nil {
@@ -394,7 +435,7 @@ func TestLogInsAreLimited(t *testing.T) {
 		}
 	}
 	code, _, h := w.login("ann", secret, "/")
-	if code != 429 || h.Get("Retry-After") == "" {
+	if code != 429 || h.Get("Retry-After") != "31" {
 		t.Fatalf("attempt 11, with the right password: %d", code)
 	}
 	w.now = w.now.Add(31 * time.Second)

@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-
-	"fettle/internal/means"
 )
 
 // lied is what a provider that lies, or somebody between, puts into a token: claims over
@@ -156,7 +154,6 @@ func lying(t *testing.T, l lied, operators ...string) (*provider, *world) {
 
 // TestLyingProvider: of 48 tokens, only those that say what they must log in.
 func TestLyingProvider(t *testing.T) {
-	means.Short(t, "takes seconds")
 	for _, l := range lies(t) {
 		t.Run(l.what, func(t *testing.T) {
 			p, w := lying(t, l, "sre")
