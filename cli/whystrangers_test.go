@@ -102,7 +102,7 @@ var newer = []string{
 	"spamd-split", "sshd-kex-gone", "docker-option-gone", "ldap-client-gnutls-ciphers", "mariadb-section-not-read",
 	"mariadb-tools-split", "php-settings-left-behind", "qemu-machine-gone", "restart-question", "ssh-dsa-client-config",
 	"listen-address-late", "cron-table-refused", "certbot-cannot-renew", "kubelet-swap-returns", "fstab-not-reloaded",
-	"postgresql-data-older", "volume-group-incomplete", "certificate-not-loaded", "interface-not-there",
+	"postgresql-data-older", "volume-group-incomplete", "certificate-not-loaded", "interface-not-there", "mariadb-home-protected",
 }
 
 // TestStrangers holds what why says of strangers' texts to the figures reached.
