@@ -50,13 +50,24 @@ func (r *Redactor) File(name string, b []byte) ([]byte, bool) {
 	case Lines:
 		s = r.keptLines(name, s)
 	case Name:
-		s = strings.Replace(s, strings.TrimSpace(s), r.Host(strings.TrimSpace(s)), 1)
+		name := strings.TrimSpace(s)
+		s = strings.Replace(s, name, r.Host(name)+wildcards(name), 1)
 	case Config:
 		s = r.betweenKeys(s, func(s string) string { return r.lines(name, kind, s) })
 	default:
 		s = r.lines(name, kind, s)
 	}
 	return []byte(s), true
+}
+
+// wildcards are those of a name, which systemd fills in (hostname(5), systemd 258).
+func wildcards(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '?' || c == '$' {
+			return c
+		}
+		return -1
+	}, name)
 }
 
 // listSecret takes out of a line of PAM or ssh the secrets in options.
