@@ -30,16 +30,27 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.NotApplicable("", "the container engine sets up its network")
 		return nil
 	}
-	s, err := netstart.Read(ctx, h)
+	links, err := h.Links(ctx)
 	if err != nil {
 		return err
 	}
-	absent, spare := s.Absent(), slices.DeleteFunc(s.Unnamed(), works)
-	if len(absent) == 0 || len(spare) == 0 {
-		if len(spare) > 0 && s.Unsure != nil {
-			return s.Unsure
+	idle := slices.ContainsFunc(links, func(l host.Link) bool { return netconf.IsDevice(l) && !works(l) })
+	conf, problems := netconf.Read(ctx, h)
+	absent := conf.Absent()
+	if !idle || len(absent) == 0 {
+		if idle && len(problems) > 0 {
+			return problems[0]
 		}
 		r.Clear("", "the Ethernet devices that the configuration names are there, or none is left over")
+		return nil
+	}
+	s, err := netstart.Read(ctx, h) // which takes longer
+	if err != nil {
+		return err
+	}
+	spare := slices.DeleteFunc(s.Unnamed(), works)
+	if len(spare) == 0 {
+		r.Clear("", "a file names each Ethernet device that has no address")
 		return nil
 	}
 	offline := !slices.ContainsFunc(s.Links, works)
@@ -58,7 +69,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 
 // works reports whether a device has an address or is a port of something that may.
 func works(l host.Link) bool {
-	return netstart.IsDevice(l) && (l.Master != "" || slices.ContainsFunc(l.Addrs, func(a host.Addr) bool { return a.Scope == "global" }))
+	return netconf.IsDevice(l) && (l.Master != "" || slices.ContainsFunc(l.Addrs, func(a host.Addr) bool { return a.Scope == "global" }))
 }
 
 // wanted reports whether the configuration brings the interface up without being asked, or needs it as a port. Others may be

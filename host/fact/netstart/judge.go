@@ -218,37 +218,13 @@ func BindsFreely(ctx context.Context, h *host.Host, ip netip.Addr) (bool, error)
 	return v == "1", nil
 }
 
-// ethernet are names of Ethernet devices: the kernel's, udev's (systemd.net-naming-scheme(7)) and biosdevname's. USB's, radio's
-// and mobile ones come and go.
-var ethernet = lazy.Regexp(`^(?:eth\d+|en[opsx][0-9a-z]+|enX\d+|em\d+|p\d+p\d+)$`)
-
-// Absent are the Ethernet devices that the configuration of an active manager names, and that are not there.
-func (s *Start) Absent() []netconf.Iface {
-	var out []netconf.Iface
-	for _, name := range s.conf.Names() {
-		if !ethernet().MatchString(name) || slices.ContainsFunc(s.Links, func(l host.Link) bool { return l.Name == name }) {
-			continue
-		}
-		i := s.conf.Iface(name)
-		if m := s.Carries(name); i.Kind == "" && m != "" && s.conf.Active(m) {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 // Unnamed are the Ethernet devices that no configuration is about.
 func (s *Start) Unnamed() []host.Link {
 	var out []host.Link
 	for _, l := range s.Links {
-		if i := s.conf.Iface(l.Name); IsDevice(l) && len(i.Claims) == 0 && len(i.Unsure) == 0 && s.words[l.Name] == "" {
+		if i := s.conf.Iface(l.Name); netconf.IsDevice(l) && len(i.Claims) == 0 && len(i.Unsure) == 0 && s.words[l.Name] == "" {
 			out = append(out, l)
 		}
 	}
 	return out
-}
-
-// IsDevice reports whether a link is an Ethernet device, a virtual machine's too, and no link that somebody made.
-func IsDevice(l host.Link) bool {
-	return l.Info.Kind == "" && l.LinkType == "ether" && ethernet().MatchString(l.Name) && !OfDaemon(l)
 }

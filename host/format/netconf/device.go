@@ -1,0 +1,36 @@
+package netconf
+
+import (
+	"slices"
+
+	"fettle/host"
+	"fettle/internal/lazy"
+)
+
+// ethernet are names of Ethernet devices: the kernel's, udev's (systemd.net-naming-scheme(7)) and biosdevname's. USB's, radio's
+// and mobile ones come and go.
+var ethernet = lazy.Regexp(`^(?:eth\d+|en[opsx][0-9a-z]+|enX\d+|em\d+|p\d+p\d+)$`)
+
+// IsDevice reports whether a link is an Ethernet device, a virtual machine's too, and no link that somebody made.
+func IsDevice(l host.Link) bool {
+	return l.Info.Kind == "" && l.LinkType == "ether" && ethernet().MatchString(l.Name)
+}
+
+// Absent are the Ethernet devices that the configuration of an active manager names, and that are not there.
+func (c *Config) Absent() []Iface {
+	var out []Iface
+	for _, name := range c.Names() {
+		if !ethernet().MatchString(name) || slices.ContainsFunc(c.links, func(l host.Link) bool { return l.Name == name }) {
+			continue
+		}
+		i := c.Iface(name)
+		carries := i.Manager
+		if carries == Netplan {
+			carries = i.Renderer
+		}
+		if i.Kind == "" && c.active[carries] {
+			out = append(out, i)
+		}
+	}
+	return out
+}
