@@ -28,7 +28,7 @@ var partsOf = []struct {
 	{lazy.Regexp(`^/etc/ufw/`), lazy.Regexp(`^### tuple ### |DOCKER-USER`), ""},
 	{
 		lazy.Regexp(`^/etc/my\.cnf|^/etc/mysql/`),
-		lazy.Regexp(`(?i)^\s*(?:(?:loose[-_])?(?:open[-_]files[-_]limit|max[-_]connections)\s*=\s*\d+\s*|\[[\w.-]+\]\s*)$`),
+		lazy.Regexp(`(?i)^\s*(?:(?:loose[-_])?(?:open[-_]files[-_]limit|max[-_]connections)\s*=\s*\d+\s*|(?:loose[-_])?datadir\s*=\s*['"]?/\S+\s*|\[[\w.-]+\]\s*)$`),
 		LeftOut,
 	},
 	{lazy.Regexp(`^/etc/yum\.repos\.d/`), lazy.Regexp(`(?i)^\[.*-els[]-]`), ""},
@@ -77,10 +77,10 @@ var cronTime = lazy.Regexp(`^\s*(?:@\w+|[\d*][\d*,/-]*\s)`)
 // keptLine redacts a line that checks look for: in cron's tables and programs for the
 // shell, it is a command.
 func (r *Redactor) keptLine(name, line string) string {
-	if strings.HasPrefix(name, "/etc/my") && !strings.Contains(line, "[") { // a key and a number
+	if strings.HasPrefix(name, "/etc/my") && !strings.ContainsAny(line, "[/") { // a key and a number
 		return line
 	}
-	if strings.HasPrefix(name, "/etc/postgresql/") || strings.HasPrefix(name, "/var/lib/p") {
+	if strings.HasPrefix(name, "/etc/my") && !strings.Contains(line, "[") || strings.HasPrefix(name, "/etc/postgresql/") || strings.HasPrefix(name, "/var/lib/p") {
 		return r.setting(name, Secrets(line))
 	}
 	if !strings.HasPrefix(name, "/etc/cron") && !strings.HasPrefix(name, "/etc/profile.d/") && !strings.HasPrefix(name, "/etc/init.d/") &&

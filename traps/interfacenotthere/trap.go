@@ -56,10 +56,15 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	offline := !slices.ContainsFunc(s.Links, works)
 	found := false
 	for _, i := range absent {
-		if offline || wanted(i) {
-			found = true
+		switch {
+		case !offline && !wanted(i):
+			continue
+		case conf.Active(i.Carrier()):
 			report(s, r, i, spare, offline)
+		default:
+			r.Unknown(i.Name, fmt.Errorf("it is not there, and whether %s sets up the network is not known", i.Carrier()))
 		}
+		found = true
 	}
 	if !found {
 		r.Clear("", "the network works by the devices that are there")

@@ -16,21 +16,25 @@ func IsDevice(l host.Link) bool {
 	return l.Info.Kind == "" && l.LinkType == "ether" && ethernet().MatchString(l.Name)
 }
 
-// Absent are the Ethernet devices that the configuration of an active manager names, and that are not there.
+// Absent are the Ethernet devices that the configuration of a manager names, and that are not there; without those whose
+// manager is idle.
 func (c *Config) Absent() []Iface {
 	var out []Iface
 	for _, name := range c.Names() {
 		if !ethernet().MatchString(name) || slices.ContainsFunc(c.links, func(l host.Link) bool { return l.Name == name }) {
 			continue
 		}
-		i := c.Iface(name)
-		carries := i.Manager
-		if carries == Netplan {
-			carries = i.Renderer
-		}
-		if i.Kind == "" && c.active[carries] {
+		if i := c.Iface(name); i.Kind == "" && i.Manager != "" && !c.Idle(i.Carrier()) {
 			out = append(out, i)
 		}
 	}
 	return out
+}
+
+// Carrier is the program that carries the configuration out, netplan's too.
+func (i Iface) Carrier() Manager {
+	if i.Manager == Netplan {
+		return i.Renderer
+	}
+	return i.Manager
 }

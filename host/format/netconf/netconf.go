@@ -112,10 +112,7 @@ type Iface struct {
 // itself, so that the kernel's accept_ra is 0 on purpose: networkd does
 // (systemd.network(5), IPv6AcceptRA=), and NetworkManager (nm-settings(5), ipv6.method).
 func (i Iface) RAInUserspace() bool {
-	m := i.Manager
-	if m == Netplan {
-		m = i.Renderer
-	}
+	m := i.Carrier()
 	return m == Networkd || m == NetworkManager
 }
 
