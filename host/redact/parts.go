@@ -77,10 +77,11 @@ var cronTime = lazy.Regexp(`^\s*(?:@\w+|[\d*][\d*,/-]*\s)`)
 // keptLine redacts a line that checks look for: in cron's tables and programs for the
 // shell, it is a command.
 func (r *Redactor) keptLine(name, line string) string {
-	if strings.HasPrefix(name, "/etc/my") && !strings.ContainsAny(line, "[/") { // a key and a number
+	database := strings.HasPrefix(name, "/etc/my") && !strings.Contains(line, "[")
+	if database && !strings.Contains(line, "/") { // a key and a number
 		return line
 	}
-	if strings.HasPrefix(name, "/etc/my") && !strings.Contains(line, "[") || strings.HasPrefix(name, "/etc/postgresql/") || strings.HasPrefix(name, "/var/lib/p") {
+	if database || strings.HasPrefix(name, "/etc/postgresql/") || strings.HasPrefix(name, "/var/lib/p") {
 		return r.setting(name, Secrets(line))
 	}
 	if !strings.HasPrefix(name, "/etc/cron") && !strings.HasPrefix(name, "/etc/profile.d/") && !strings.HasPrefix(name, "/etc/init.d/") &&

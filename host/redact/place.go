@@ -230,6 +230,8 @@ func (r *Redactor) userWord(w string) string {
 	name, from, at := strings.Cut(w, "@")
 	if !r.system[name] && name != "root" && name != "nobody" && (at || r.people[name] || !daemons()[name]) {
 		name = r.opaque(name)
+	} else { // as in /etc/passwd
+		name = r.Text(name)
 	}
 	if at {
 		name += "@" + r.hostAt(from)

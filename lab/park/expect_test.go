@@ -85,7 +85,11 @@ func TestSameRedacted(t *testing.T) {
 		{Trap: "a", Subject: "w1", Status: "found", Severity: "notice"}}); err != nil {
 		t.Error(err)
 	}
-	for _, other := range [][]Outcome{live[:1], append([]Outcome{{Trap: "b", Status: "unknown"}}, live...),
+	gone := Outcome{Trap: "a", Subject: "w2", Status: "unknown", Reason: "redaction left out lines of it"}
+	if err := SameRedacted(live, []Outcome{live[0], gone}); err != nil {
+		t.Error(err)
+	}
+	for _, other := range [][]Outcome{live[:1], {gone, gone}, append([]Outcome{{Trap: "b", Status: "unknown"}}, live...),
 		{{Trap: "a", Status: "found", Severity: "warning"}, live[1]}} {
 		if SameRedacted(live, other) == nil {
 			t.Errorf("%v is not the same", other)

@@ -81,18 +81,24 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 // look compares the start of the newest process with the certificates that the settings name.
 func (s *server) look(ctx context.Context, h *host.Host, r *trap.Report, ps []host.Process) error {
 	newest, err := started(ctx, h, ps)
-	if err != nil || newest.IsZero() {
+	if err != nil {
 		return err
+	}
+	if newest.IsZero() {
+		return errors.New("its processes have ended meanwhile")
 	}
 	names, err := s.certificates(ctx, h)
 	if err != nil {
 		return err
 	}
+	there := 0
 	for _, name := range names {
 		c, err := certificate(ctx, h, name.path)
-		switch {
-		case host.IsAbsent(err):
+		if host.IsAbsent(err) {
 			continue // configuration-refused
+		}
+		there++
+		switch {
 		case err != nil:
 			r.Unknown(s.name+" "+name.path, err)
 		case c == nil:
@@ -113,8 +119,8 @@ func (s *server) look(ctx context.Context, h *host.Host, r *trap.Report, ps []ho
 			r.Clear(s.name+" "+name.path, "was issued before "+s.name+" last read its files")
 		}
 	}
-	if len(names) == 0 {
-		r.NotApplicable(s.name, "its settings name no certificate")
+	if there == 0 {
+		r.NotApplicable(s.name, "its settings name no certificate that is there")
 	}
 	return nil
 }
