@@ -196,28 +196,22 @@ func (f *finder) matches() []Match {
 // prose weighs what somebody wrote.
 func (f *finder) prose(text string) {
 	w := read(text)
-	var prose []window
-	for _, line := range w.lines {
-		if !f.covered[line] {
-			prose = append(prose, window{lines: []string{line}, tokens: f.tk.tokens(line)})
-		}
-	}
-	if len(prose) == 0 {
+	if !slices.ContainsFunc(w.lines, func(line string) bool { return !f.covered[line] }) {
 		return
 	}
-	prose = nil
-	for _, line := range w.lines { // a message is a word in a sentence about it
-		prose = append(prose, window{lines: []string{line}, tokens: f.tk.tokens(line)})
-	}
-	f.windows(prose)
+	prose := f.windows(w.lines)
 	f.judge(prose, slices.ContainsFunc(w.lines, func(line string) bool { return !f.heard[line] && isSentence(line) }))
 	f.later(prose)
 	f.neighbours(w.lines)
 	f.asked(prose)
 }
 
-// windows weighs each line, and each run of lines.
-func (f *finder) windows(prose []window) {
+// windows weighs each line, and each run of lines. A message is a word in a sentence about it.
+func (f *finder) windows(lines []string) []window {
+	var prose []window
+	for _, line := range lines {
+		prose = append(prose, window{lines: []string{line}, tokens: f.tk.tokens(line)})
+	}
 	for i := range prose {
 		w := window{lines: prose[i].lines, tokens: prose[i].tokens}
 		if len(w.tokens) > 0 {
@@ -234,6 +228,7 @@ func (f *finder) windows(prose []window) {
 			}
 		}
 	}
+	return prose
 }
 
 // later drops the traps that bite at the next start, where nobody speaks of one, unless

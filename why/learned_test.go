@@ -275,11 +275,7 @@ func (l *learner) written(t *testing.T, text string) {
 // lore is what the traps' own words say for each.
 func (l *learner) lore(text string) []float64 {
 	f := l.x.newFinder()
-	var prose []window
-	for _, line := range read(text).lines {
-		prose = append(prose, window{lines: []string{line}, tokens: tokens(line)})
-	}
-	f.windows(prose)
+	f.windows(read(text).lines)
 	values := make([]float64, len(f.best))
 	for i, b := range f.best {
 		values[i] = b.lore

@@ -4,7 +4,6 @@ package interfacenotthere
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,14 +33,18 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
-	idle := slices.ContainsFunc(links, func(l host.Link) bool { return netconf.IsDevice(l) && !works(l) })
+	const fine = "the Ethernet devices that the configuration names are there, or none is left over"
+	if !slices.ContainsFunc(links, func(l host.Link) bool { return netconf.IsDevice(l) && !works(l) }) {
+		r.Clear("", fine)
+		return nil
+	}
 	conf, problems := netconf.Read(ctx, h)
 	absent := conf.Absent()
-	if !idle || len(absent) == 0 {
-		if idle && len(problems) > 0 {
+	if len(absent) == 0 {
+		if len(problems) > 0 {
 			return problems[0]
 		}
-		r.Clear("", "the Ethernet devices that the configuration names are there, or none is left over")
+		r.Clear("", fine)
 		return nil
 	}
 	s, err := netstart.Read(ctx, h) // which takes longer
@@ -86,7 +89,7 @@ func wanted(i netconf.Iface) bool {
 
 func report(s *netstart.Start, r *trap.Report, i netconf.Iface, spare []host.Link, offline bool) {
 	if s.Unsure != nil {
-		r.Unknown(i.Name, errors.Join(errors.New("it is not there"), s.Unsure))
+		r.Unknown(i.Name, fmt.Errorf("it is not there, and %w", s.Unsure))
 		return
 	}
 	var names []string

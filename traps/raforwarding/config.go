@@ -278,8 +278,5 @@ func (i intent) userspace() netconf.Manager {
 	if !i.iface.RAInUserspace() {
 		return ""
 	}
-	if i.iface.Manager == netconf.Netplan {
-		return i.iface.Renderer
-	}
-	return i.iface.Manager
+	return i.iface.Carrier()
 }

@@ -184,11 +184,9 @@ func TestHostileHub(t *testing.T) {
 	}
 }
 
-// TestAnswerToAnEarlierRequest: an answer to the first request counts, also when it comes after another
-// was sent.
-func TestAnswerToAnEarlierRequest(t *testing.T) {
-	means.Short(t, "takes seconds")
-	keys, nc, invite := listening(t, time.Now().Add(time.Hour))
+// admission is a hub's answer that admits a host as agent a.
+func admission(t *testing.T, keys *bus.Keys) []byte {
+	t.Helper()
 	token, err := keys.AgentJWT("a", newKey(t))
 	if err != nil {
 		t.Fatal(err)
@@ -197,6 +195,15 @@ func TestAnswerToAnEarlierRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return answer
+}
+
+// TestAnswerToAnEarlierRequest: an answer to the first request counts, also when it comes after another
+// was sent.
+func TestAnswerToAnEarlierRequest(t *testing.T) {
+	means.Short(t, "takes seconds")
+	keys, nc, invite := listening(t, time.Now().Add(time.Hour))
+	answer := admission(t, keys)
 	var first *nats.Msg
 	if _, err := nc.Subscribe(message.Join, func(m *nats.Msg) {
 		if first == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -261,14 +260,7 @@ func TestPinnedPlaces(t *testing.T) {
 // A host asks once where it is answered, waits for a slow hub, and asks no more when it is told to end.
 func TestAskedOnce(t *testing.T) {
 	keys, nc, invite := listening(t, time.Now().Add(time.Hour))
-	token, err := keys.AgentJWT("a", newKey(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := json.Marshal(Reply{Agent: "a", JWT: token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := admission(t, keys)
 	var asked atomic.Int32
 	var silent atomic.Bool
 	if _, err := nc.Subscribe(message.Join, func(m *nats.Msg) {

@@ -198,8 +198,8 @@ func (s *Start) Manager(dev string) string {
 
 // Carries is the program that carries out the configuration of a link, netplan's too; empty if it is not known.
 func (s *Start) Carries(dev string) netconf.Manager {
-	if i := s.conf.Iface(dev); i.Renderer != "" {
-		return i.Renderer
+	if m := s.conf.Iface(dev).Carrier(); m != "" {
+		return m
 	}
 	return netconf.Manager(s.Manager(dev))
 }
