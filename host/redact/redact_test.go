@@ -28,7 +28,7 @@ func TestStays(t *testing.T) {
 	for _, s := range []string{
 		"net.ipv6.conf.eth0.accept_ra = 2", "iface br0 inet6 static", "bridge_ports none", "IPv6AcceptRA=yes", "DHCP=ipv4",
 		"127.0.0.1 ::1 0.0.0.0/0 ::/0",
-		"ff02::1 224.0.0.251 255.255.255.255", "255.255.254.0", "enp1s0f1 eno1 ens192 wlp3s0 " +
+		"ff02::1 224.0.0.251 255.255.255.255", "255.255.254.0", "enp1s0f1 eno1 ens192 enX0 wlp3s0 " +
 			"vnet12 veth0 bond0.100 sda1 nvme0n1p2", "00:00:00:00:00:00 ff:ff:ff:ff:ff:ff",
 		"01:80:c2:00:00:00 33:33:00:00:00:01", "2026-03-04 05:06:07", "0000:00:1f.3", "12:34:56", "6.1.0-30-amd64", "x86_64",
 		"/usr/lib/systemd/system/ssh.service",

@@ -26,8 +26,8 @@ var vocabulary = sync.OnceValue(func() map[string]bool {
 
 var (
 	humps = lazy.Regexp(`[A-Z]?[a-z]+|[A-Z]+`)
-	// netName is a predictable interface name (systemd.net-naming-scheme(7)).
-	netName = lazy.Regexp(`^(en|eth|wl|ww|ib|sl)(o\d{1,3}|[psfdnucbv]\d{1,3}){1,6}$`)
+	// netName is a predictable interface name (systemd.net-naming-scheme(7)); Xen's are enX0 and so on.
+	netName = lazy.Regexp(`^(en|eth|wl|ww|ib|sl)(o\d{1,3}|[psfdnucbv]\d{1,3}){1,6}$|^enx\d{1,3}$`)
 	// portSpeed is how the kernel's console= gives a serial line's speed, parity and
 	// bits (Documentation/admin-guide/serial-console.rst).
 	portSpeed = lazy.Regexp(`^(1200|2400|4800|9600|19200|38400|57600|115200|230400|460800|921600)[noe][78]r?$`)
