@@ -49,6 +49,9 @@ func readLinks(ctx context.Context) ([]byte, error) {
 		if t := l.Type(); t != "device" && t != "" {
 			v.Info.Kind = t
 		}
+		for _, n := range a.AltNames {
+			v.AltNames = append(v.AltNames, octets.Text(n))
+		}
 		if a.Slave != nil {
 			v.Info.SlaveKind = a.Slave.SlaveType()
 		}

@@ -12,10 +12,11 @@ import (
 // (iproute2 6.1, ip/ipaddress.c).
 type Link struct {
 	Index     int      `json:"ifindex"`
-	Name      string   `json:"ifname"`         // as octets.Text writes it, like Parent and Master
-	Parent    string   `json:"link,omitempty"` // the lower device of a VLAN, macvlan or veth
-	Flags     []string `json:"flags"`          // UP, LOOPBACK, BROADCAST, LOWER_UP, …
-	MTU       int      `json:"mtu"`            // bytes
+	Name      string   `json:"ifname"`             // as octets.Text writes it, like Parent and Master
+	AltNames  []string `json:"altnames,omitempty"` // by which it can be asked for as well (ip-link(8), altname)
+	Parent    string   `json:"link,omitempty"`     // the lower device of a VLAN, macvlan or veth
+	Flags     []string `json:"flags"`              // UP, LOOPBACK, BROADCAST, LOWER_UP, …
+	MTU       int      `json:"mtu"`                // bytes
 	Master    string   `json:"master,omitempty"`
 	OperState string   `json:"operstate"` // UP, DOWN, UNKNOWN, …
 	LinkType  string   `json:"link_type"` // ether, loopback, …

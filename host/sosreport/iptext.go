@@ -103,6 +103,8 @@ var notKinds = map[string]bool{
 // linkKind reads "vlan protocol 802.1Q id 7 …" and "bridge_slave state …".
 func linkKind(l *host.Link, f []string) {
 	switch kind, isPort := strings.CutSuffix(f[0], "_slave"); {
+	case f[0] == "altname" && len(f) == 2:
+		l.AltNames = append(l.AltNames, f[1])
 	case notKinds[f[0]] || strings.Trim(f[0], "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || f[0][0] <= '9':
 	case isPort:
 		l.Info.SlaveKind = kind

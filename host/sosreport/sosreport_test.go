@@ -298,6 +298,7 @@ func TestLinkLines(t *testing.T) {
 		{
 			Index:     7,
 			Name:      "eth0.7",
+			AltNames:  []string{"enp1s0"},
 			Parent:    "eth0",
 			Flags:     []string{"BROADCAST", "MULTICAST", "UP", "LOWER_UP"},
 			MTU:       1500,

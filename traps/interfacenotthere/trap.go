@@ -75,9 +75,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	return nil
 }
 
-// works reports whether a device has an address or is a port of something that may.
+// works reports whether a device of any sort has an address or is a port of something that may.
 func works(l host.Link) bool {
-	return netconf.IsDevice(l) && (l.Master != "" || slices.ContainsFunc(l.Addrs, func(a host.Addr) bool { return a.Scope == "global" }))
+	hasAddress := slices.ContainsFunc(l.Addrs, func(a host.Addr) bool { return a.Scope == "global" })
+	return l.Info.Kind == "" && l.LinkType == "ether" && (l.Master != "" || hasAddress)
 }
 
 // wanted reports whether the configuration brings the interface up without being asked, or needs it as a port. Others may be

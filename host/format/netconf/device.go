@@ -7,9 +7,9 @@ import (
 	"fettle/internal/lazy"
 )
 
-// ethernet are names of Ethernet devices: the kernel's, udev's (systemd.net-naming-scheme(7)) and biosdevname's. USB's, radio's
-// and mobile ones come and go.
-var ethernet = lazy.Regexp(`^(?:eth\d+|en[opsx][0-9a-z]+|enX\d+|em\d+|p\d+p\d+)$`)
+// ethernet are names of Ethernet devices: the kernel's, udev's (systemd.net-naming-scheme(7)) and biosdevname's. USB's (a u, or
+// enx and the MAC address), radio's and mobile ones come and go.
+var ethernet = lazy.Regexp(`^(?:eth\d+|en(?:P\d+)?[dops][0-9a-tv-z]+|enX\d+|em\d+|p\d+p\d+)$`)
 
 // IsDevice reports whether a link is an Ethernet device, a virtual machine's too, and no link that somebody made.
 func IsDevice(l host.Link) bool {
@@ -21,7 +21,8 @@ func IsDevice(l host.Link) bool {
 func (c *Config) Absent() []Iface {
 	var out []Iface
 	for _, name := range c.Names() {
-		if !ethernet().MatchString(name) || slices.ContainsFunc(c.links, func(l host.Link) bool { return l.Name == name }) {
+		there := func(l host.Link) bool { return l.Name == name || slices.Contains(l.AltNames, name) }
+		if !ethernet().MatchString(name) || slices.ContainsFunc(c.links, there) {
 			continue
 		}
 		if i := c.Iface(name); i.Kind == "" && i.Manager != "" && !c.Idle(i.Carrier()) {
