@@ -5,12 +5,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"fettle/internal/uml"
 )
 
 // packageOf names Debian's package of each program that the lab or a scenario
 // may need, where it is not the program's own name.
 var packageOf = map[string]string{
-	"linux.uml": "user-mode-linux", "qemu-system-x86_64": "qemu-system-x86",
+	"linux.uml": "user-mode-linux", "cc": "gcc", "qemu-system-x86_64": "qemu-system-x86",
 	"ip": "iproute2", "bridge": "iproute2", "sysctl": "procps", "ps": "procps",
 	"setfacl": "acl", "getfacl": "acl", "setfattr": "attr",
 	"losetup": "mount", "mount": "mount", "umount": "mount",
@@ -82,6 +84,9 @@ func Missing(jobs []Job) error {
 		switch jobs[i].Options.Kernel.Engine {
 		case "uml":
 			want("linux.uml")
+			if uml.NeedsCompiler() {
+				want("cc")
+			}
 		case "qemu":
 			want("qemu-system-x86_64")
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fettle/internal/means"
+	"fettle/internal/uml"
 )
 
 // TestEveryRuleWithoutLandlock runs the table on a kernel that has no Landlock
@@ -21,7 +22,7 @@ import (
 // installed there holds is said by that kernel.
 func TestEveryRuleWithoutLandlock(t *testing.T) {
 	means.Short(t, "takes seconds")
-	uml := means.Tool(t, "linux.uml")
+	kernel := means.Tool(t, "linux.uml")
 	t.Parallel()
 	dir := t.TempDir()
 	program, script := filepath.Join(dir, "confine.test"), filepath.Join(dir, "init")
@@ -44,13 +45,21 @@ exec halt -f
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, uml, "mem=256M", "rootfstype=hostfs", "rootflags=/", "ro", "init="+script, "con=null", "con0=null,fd:1",
+	cmd := exec.CommandContext(ctx, kernel, "mem=256M", "rootfstype=hostfs", "rootflags=/", "ro", "init="+script, "con=null", "con0=null,fd:1",
 		"uml_dir="+dir, "umid=confine", "panic=-1", "quiet")
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	preload, err := uml.Preload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if preload != nil {
+		defer preload.Close()
+		cmd.ExtraFiles, cmd.Env = []*os.File{preload}, append(cmd.Env, "LD_PRELOAD=/proc/self/fd/3")
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Run()
+	err = cmd.Run()
 	for _, want := range []string{"THE END", "--- PASS: TestEveryRule", "--- PASS: TestSignalByDescriptor", "this kernel has none"} {
 		if !strings.Contains(out.String(), want) {
 			t.Fatalf("the guest does not say %q (%v):\n%s", want, err, out.String())

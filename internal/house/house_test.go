@@ -116,6 +116,7 @@ var starters = []string{
 	"internal/mutate/",
 	"internal/sks/",
 	"internal/ui/pager.go",
+	"internal/uml/",
 	"internal/ssh/",
 	"fleet/hub/store/storetest/",
 	"fleet/agent/",

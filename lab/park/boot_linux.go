@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"fettle/internal/uml"
 )
 
 // ask runs on the booted host and ends it.
@@ -149,6 +151,14 @@ func machine(ctx context.Context, root string, r Recipe, dir string) (string, er
 	}
 	cmd := exec.CommandContext(ctx, "linux.uml", args...)
 	cmd.Env = append(os.Environ(), "TMPDIR=/dev/shm")
+	preload, err := uml.Preload()
+	if err != nil {
+		return "", err
+	}
+	if preload != nil {
+		defer preload.Close()
+		cmd.ExtraFiles, cmd.Env = []*os.File{preload}, append(cmd.Env, "LD_PRELOAD=/proc/self/fd/3")
+	}
 	if err := booted(cmd, dir); err != nil {
 		return "", err
 	}
