@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// What strangers say of each trap, and of something else: the weights of a network with
-// one hidden layer over the words of a text, learned from the texts to tune with and the
+// What strangers say of each trap, and of something else: the weights of networks with
+// one hidden layer, side by side as one, over the words of a text, learned from the texts to tune with and the
 // lore, and those of judge. A layer between words and traps, because what excludes a trap
 // is said by words together: of "/boot" and "full" with "not" none speaks for itself.
 // Written by TestLearned.

@@ -122,26 +122,47 @@ func softmax(z []float64) {
 
 // Set by trying them on texts that were left out.
 const (
-	hiddenUnits = 128
+	networks    = 3   // which learn apart and speak together: chance has less of a say
+	hiddenUnits = 128 // of each
 	rounds      = 30
 	rate        = 0.1  // of the first round; of the last a fifth
 	shrink      = 1e-4 // of weights: what nothing speaks for fades
 	unheard     = 0.3  // the part of a text's words passed over, another each time: strangers use others
 	resting     = 0.3  // and of the hidden units
-	averaged    = 10   // the last rounds, whose weights' mean is taken: chance has less of a say
+	averaged    = 10   // the last rounds, whose weights' mean is taken
 	seldom      = 5    // a word in fewer texts is not learned
 )
 
-// train goes through the examples in another order each time, by AdaGrad (Duchi, Hazan
+// train makes one network of some that differ by chance alone: side by side, each has its part of the sum.
+func (l *learner) train(examples []example) *model {
+	all := &model{word: make([][]float64, len(l.words)), class: make([][]float64, len(l.x.ids)+1), bias: make([]float64, len(l.x.ids)+1)}
+	for seed := range networks {
+		one := l.trainOne(examples, uint64(seed+1))
+		all.hidden = append(all.hidden, one.hidden...)
+		for w, weights := range one.word {
+			all.word[w] = append(all.word[w], weights...)
+		}
+		for k, weights := range one.class {
+			for _, v := range weights {
+				all.class[k] = append(all.class[k], v/networks)
+			}
+			all.bias[k] += one.bias[k] / networks
+		}
+	}
+	all.round()
+	return all
+}
+
+// trainOne goes through the examples in another order each time, by AdaGrad (Duchi, Hazan
 // and Singer, "Adaptive Subgradient Methods", 2011), with dropout (Srivastava et al.,
 // "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014), and takes the
 // mean of its last weights (Polyak and Juditsky, "Acceleration of Stochastic Approximation by
 // Averaging", 1992).
-func (l *learner) train(examples []example) *model {
+func (l *learner) trainOne(examples []example, seed uint64) *model {
 	p := &pass{
 		m: newModel(len(l.words), len(l.x.ids)+1), sums: newModel(len(l.words), len(l.x.ids)+1),
 		units: make([]float64, hiddenUnits), back: make([]float64, hiddenUnits), z: make([]float64, len(l.x.ids)+1),
-		random: rand.New(rand.NewPCG(1, 0)),
+		random: rand.New(rand.NewPCG(seed, 0)),
 	}
 	p.begin(examples)
 	mean := newModel(len(l.words), len(l.x.ids)+1)
@@ -154,7 +175,6 @@ func (l *learner) train(examples []example) *model {
 			mean.add(p.m)
 		}
 	}
-	mean.round()
 	return mean
 }
 
