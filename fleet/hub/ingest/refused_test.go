@@ -40,7 +40,7 @@ func TestOneIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	in := &intake{Config: Config{DB: db, Holder: "h", Log: func(s string) { said = append(said, s) }}, limits: newLimits()}
+	in := newIntake(Config{DB: db, Holder: "h", Log: func(s string) { said = append(said, s) }})
 	got := in.keep(t.Context(), items)
 	want := []store.Result{{Verdict: store.Taken, Seq: 1}, {Verdict: store.Refused, Seq: 1}, {Verdict: store.Taken, Seq: 1}}
 	if !reflect.DeepEqual(got, want) {
