@@ -123,6 +123,7 @@ func (a *actor) reading(when string) {
 		a.does("speakers", func(ctx context.Context) (any, error) { return db.Speakers(ctx, id) })
 		a.does("captures", func(ctx context.Context) (any, error) { return db.Captures(ctx, id) })
 	}
+	a.asking()
 	a.does("by agent", func(ctx context.Context) (any, error) {
 		h, err := db.HostByAgent(ctx, "db1")
 		if h != nil {
@@ -138,4 +139,86 @@ func (a *actor) reading(when string) {
 	if err := a.db.Agree(a.Context()); err != nil {
 		a.Errorf("%s: %v", when, err)
 	}
+}
+
+// asking asks what pages ask besides: from one on, a part of a list, in another order.
+func (a *actor) asking() {
+	db, all, one, three := a.db, store.Everything, 1, 3
+	a.sound = true
+	ask := func(what string, do func(ctx context.Context) (any, error)) { a.Helper(); a.does(what, do) }
+	changes := map[string]store.ChangeQuery{
+		"new":         {Kinds: []string{"new"}},
+		"of a trap":   {Trap: "invented"},
+		"of a host":   {Host: 1, Before: &store.FleetChange{ID: 6}},
+		"on it after": {Host: 1, After: &store.FleetChange{ID: 3}},
+		"before":      {Before: &store.FleetChange{ID: 5, At: began}},
+		"after":       {After: &store.FleetChange{ID: 2, At: began}},
+		"severe":      {Rank: 3},
+		"of late":     {Since: began.Add(time.Hour)},
+	}
+	for _, what := range slices.Sorted(maps.Keys(changes)) {
+		q := changes[what]
+		q.Scope, q.Limit = all, 3
+		ask("changes "+what, func(ctx context.Context) (any, error) {
+			l, err := db.Changes(ctx, q)
+			var ids []int64
+			for _, c := range l {
+				ids = append(ids, c.ID)
+			}
+			return ids, err
+		})
+	}
+	hosts := map[string]store.HostQuery{
+		"by name": {Order: "name"}, "by time": {Order: "seen"}, "the worst": {Order: "worst"}, "found something": {Rank: 1},
+		"critical": {Rank: 3},
+		"named":    {Contains: "EB"}, "per cent": {Contains: "%"}, "silent": {SilentBefore: began.Add(time.Minute)}, "cloned": {Twins: true},
+		"the second": {Order: "name", Offset: 1, Limit: 1},
+	}
+	for _, what := range slices.Sorted(maps.Keys(hosts)) {
+		q := hosts[what]
+		if q.Scope = all; q.Limit == 0 {
+			q.Limit = 9
+		}
+		ask("hosts "+what, func(ctx context.Context) (any, error) {
+			l, err := db.Hosts(ctx, q)
+			var names []string
+			for _, h := range l {
+				names = append(names, h.Agent)
+			}
+			return names, err
+		})
+	}
+	ask("the second finding", func(ctx context.Context) (any, error) { return db.Findings(ctx, 1, 1, 1) })
+	ask("the second where it is found", func(ctx context.Context) (any, error) {
+		return db.FoundOn(ctx, store.FoundQuery{Trap: "disk-full", Scope: all, Rank: &one, Offset: 0, Limit: 1})
+	})
+	ask("the second event", func(ctx context.Context) (any, error) { return db.HostEvents(ctx, 1, 5, 1) })
+	ask("the second acceptance", func(ctx context.Context) (any, error) { return db.Acceptances(ctx, all, 1, 1, 2) })
+	ask("acceptances on a host", func(ctx context.Context) (any, error) { return db.Acceptances(ctx, all, 1, 0, 2) })
+	ask("the second reason", func(ctx context.Context) (any, error) {
+		l, n, err := db.Reasons(ctx, all, 1, 2)
+		return lists(l, n, err)
+	})
+	ask("the second foreign", func(ctx context.Context) (any, error) {
+		l, n, err := db.Foreigns(ctx, all, 1, 2)
+		return lists(l, n, err)
+	})
+	ask("the second fix", func(ctx context.Context) (any, error) {
+		l, n, err := db.Fixes(ctx, store.FixQuery{Scope: all, Host: 1, Trap: "disk-full", Limit: 2})
+		return lists(l, n, err)
+	})
+	ask("no fix", func(ctx context.Context) (any, error) {
+		l, n, err := db.Fixes(ctx, store.FixQuery{Scope: all, Host: 2, Limit: 2})
+		return lists(l, n, err)
+	})
+	ask("to fix, critical", func(ctx context.Context) (any, error) { return db.FixTargets(ctx, all, "disk-full", &three, 1) })
+	ask("the second pack host", func(ctx context.Context) (any, error) {
+		l, n, err := db.PackHosts(ctx, "acme", 1, 2)
+		return lists(l, n, err)
+	})
+	ask("the second attempt", func(ctx context.Context) (any, error) { l, n, err := db.Attempts(ctx, 1, 2); return lists(l, n, err) })
+	ask("accepted there, none", func(ctx context.Context) (any, error) {
+		l, n, err := db.OwnAccepted(ctx, all, 0, 0)
+		return lists(l, n, err)
+	})
 }
