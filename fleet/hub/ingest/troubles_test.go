@@ -235,8 +235,8 @@ func TestKeep(t *testing.T) {
 		log    []string
 	}{
 		"all": {func(_ int, it []store.Item) ([]store.Result, error) { return all(it) }, held, 9, make([]store.Result, 3), nil, nil},
-		"one by one": {func(_ int, it []store.Item) ([]store.Result, error) { return all(it[:1]) }, held, 9, make([]store.Result, 3),
-			[]time.Duration{5 * ms, 5 * ms}, nil},
+		"one by one": {func(n int, _ []store.Item) ([]store.Result, error) { return []store.Result{{Seq: int64(n)}}, nil }, held, 9,
+			[]store.Result{{Seq: 1}, {Seq: 2}, {Seq: 3}}, []time.Duration{5 * ms, 5 * ms}, nil},
 		"away": {func(int, []store.Item) ([]store.Result, error) { return nil, errAway }, held, 8, nil,
 			[]time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 5000 * ms, 5000 * ms},
 			slices.Repeat([]string{"the database: " + errAway.Error()}, 8)},
