@@ -225,7 +225,11 @@ func (a *actor) twins() {
 	change := other.change(named(state(), "clone", "b9"))
 	change.Self = &message.Self{Machine: "m2"}
 	a.takes("a change", change)
-	lost := a.agent("db1").whole(named(state(found(report.NotAsBefore.ID(), "nginx.service", trap.Warning)), "db1", "b2"))
+	own := found("disk-full", "/own", trap.Warning)
+	own.Outcomes = append(own.Outcomes, found("disk-full", "/lapsed", trap.Warning).Outcomes...)
+	own.Outcomes[0].Accepted = &trap.Acceptance{Reason: "r"}
+	own.Outcomes[1].Accepted = &trap.Acceptance{Reason: "r", Lapsed: "it was until yesterday"}
+	lost := a.agent("db1").whole(named(state(found(report.NotAsBefore.ID(), "nginx.service", trap.Warning), own), "db1", "b2"))
 	lost.Self = &message.Self{Compared: "b2"}
 	a.takes("restarted", lost)
 	restored := &agent{name: "back1", instance: "one"}
