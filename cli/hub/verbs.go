@@ -334,11 +334,7 @@ jetstream, tls and cluster.`,
 			if err != nil {
 				return app.Failf("%w", err)
 			}
-			s, err := k.ServerConfig()
-			if err != nil {
-				return app.Failf("%w", err)
-			}
-			fmt.Fprint(p.Stdout, s)
+			fmt.Fprint(p.Stdout, k.ServerConfig())
 			return nil
 		},
 	}

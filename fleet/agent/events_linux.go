@@ -47,11 +47,9 @@ func (a *Agent) watch(ctx context.Context, out chan<- string) {
 	go a.watchFolders(ctx, touched)
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
-	wall, up := time.Now().Round(0), uptime()
-	states := linkStates(ctx)
+	s := &seen{links: linkStates(ctx), wall: time.Now().Round(0), up: uptime(), told: true}
 	quiet := time.NewTimer(0) // until the next event may be reported
 	defer quiet.Stop()
-	pending, told := "", true
 	for {
 		event := ""
 		select {
@@ -63,32 +61,64 @@ func (a *Agent) watch(ctx context.Context, out chan<- string) {
 				links = nil
 				break
 			}
-			if was, known := states[int(l.Index)]; !known || was != l.Flags&linkCounts {
-				states[int(l.Index)], event = l.Flags&linkCounts, "link"
-			}
+			event = s.link(int(l.Index), l.Flags)
 		case event = <-touched:
 		case <-quiet.C:
-			told = false
+			s.told = false
 		case <-tick.C:
-			now, nowUp := time.Now().Round(0), uptime()
-			if off := now.Sub(wall) - (nowUp - up); off.Abs() > 30*time.Second {
-				event = "clock"
-			}
-			wall, up = now, nowUp
+			event = s.clock(time.Now().Round(0), uptime())
 		}
-		if event != "" {
-			pending = event
-		}
-		if pending == "" || told {
+		if event = s.tell(event); event == "" {
 			continue
 		}
 		select {
-		case out <- pending:
+		case out <- event:
 		default:
 		}
-		pending, told = "", true
 		quiet.Reset(atMostEach)
 	}
+}
+
+// seen is how links and clocks were at the last look, and what is still to be told.
+type seen struct {
+	links   map[int]uint32
+	wall    time.Time
+	up      time.Duration
+	pending string
+	told    bool // of late: what happens now is told later
+}
+
+// link is an event where a link is up, or running, otherwise than before.
+func (s *seen) link(index int, flags uint32) string {
+	was, known := s.links[index]
+	s.links[index] = flags & linkCounts
+	if known && was == s.links[index] {
+		return ""
+	}
+	return "link"
+}
+
+// clock is an event where the host's clock was set.
+func (s *seen) clock(wall time.Time, up time.Duration) string {
+	off := wall.Sub(s.wall) - (up - s.up)
+	s.wall, s.up = wall, up
+	if off.Abs() > 30*time.Second {
+		return "clock"
+	}
+	return ""
+}
+
+// tell is what is to be told once this has happened, if anything; empty: nothing, or not yet.
+func (s *seen) tell(event string) string {
+	if event != "" {
+		s.pending = event
+	}
+	if s.told {
+		return ""
+	}
+	event, s.pending = s.pending, ""
+	s.told = event != ""
+	return event
 }
 
 // watchFolders tells when a package manager has replaced a file.

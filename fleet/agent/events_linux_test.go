@@ -107,3 +107,42 @@ func TestEvents(t *testing.T) {
 		}
 	}
 }
+
+// Of links it counts whether they are up and running, of clocks that they were set; and of many events the last one is
+// told, when the one before it is some time ago.
+func TestSeen(t *testing.T) {
+	s := &seen{links: map[int]uint32{1: unix.IFF_UP}, wall: time.Unix(1e9, 0), up: time.Hour}
+	for i, c := range []struct {
+		index int
+		flags uint32
+		want  string
+	}{{1, unix.IFF_UP | unix.IFF_PROMISC, ""}, {1, unix.IFF_UP | unix.IFF_RUNNING, "link"}, {1, unix.IFF_UP | unix.IFF_RUNNING, ""},
+		{1, 0, "link"},
+		{2, 0, "link"}, {2, 0, ""}, {2, unix.IFF_UP, "link"}} {
+		if got := s.link(c.index, c.flags); got != c.want {
+			t.Errorf("link %d: %q", i, got)
+		}
+	}
+	for i, c := range []struct {
+		wall, up time.Duration
+		want     string
+	}{{time.Minute, time.Minute, ""}, {90 * time.Second, time.Minute, ""}, {91 * time.Second, time.Minute, "clock"},
+		{29 * time.Second, time.Minute, "clock"}, {30 * time.Second, time.Minute, ""}, {time.Hour, time.Hour, ""}} {
+		if got := s.clock(s.wall.Add(c.wall), s.up+c.up); got != c.want {
+			t.Errorf("clock %d: %q", i, got)
+		}
+	}
+	for i, c := range []struct {
+		quiet       bool // long enough
+		event, want string
+	}{{false, "", ""}, {false, "a", "a"}, {false, "b", ""}, {false, "c", ""}, {false, "", ""}, {true, "", "c"}, {false, "d", ""},
+		{true, "e", "e"},
+		{true, "", ""}, {false, "f", "f"}} {
+		if c.quiet {
+			s.told = false
+		}
+		if got := s.tell(c.event); got != c.want {
+			t.Errorf("event %d: %q", i, got)
+		}
+	}
+}

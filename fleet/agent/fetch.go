@@ -13,10 +13,9 @@ import (
 )
 
 // What is asked for may get lost when the hub starts, or has much to do.
-const (
-	fetchTries = 3
-	fetchEach  = 10 * time.Second
-)
+const fetchTries = 3
+
+var fetchEach = 10 * time.Second
 
 // Fetch asks the hub of this host for a pack, as root does by hand, and returns it as it was signed. An agent may run
 // beside it. Nothing is verified here: that is for fettle, which has the keys.

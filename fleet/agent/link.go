@@ -141,7 +141,7 @@ func (a *Agent) send() {
 	for a.sent < min(window, a.spool.Len()) {
 		e := a.spool.At(a.sent)
 		if e.Instance != a.spool.At(0).Instance {
-			return
+			break
 		}
 		payload, err := a.spool.Payload(e)
 		if err != nil {

@@ -33,13 +33,6 @@ func (a *Agent) hasPacks() (out []message.HasPack) {
 	if a.Packs == "" {
 		return nil
 	}
-	for name, r := range a.refusals {
-		if uptime()-r.at > refusedFor {
-			delete(a.refusals, name)
-			continue
-		}
-		out = append(out, r.HasPack)
-	}
 	marks, _ := filepath.Glob(filepath.Join(a.Packs, "*.highest"))
 	for _, mark := range marks {
 		name := strings.TrimSuffix(filepath.Base(mark), ".highest")
@@ -51,6 +44,13 @@ func (a *Agent) hasPacks() (out []message.HasPack) {
 			delete(a.refusals, name)
 			out = append(out, message.HasPack{Name: name, Version: n})
 		}
+	}
+	for name, r := range a.refusals {
+		if uptime()-r.at > refusedFor {
+			delete(a.refusals, name)
+			continue
+		}
+		out = append(out, r.HasPack)
 	}
 	return message.FitPacks(out)
 }

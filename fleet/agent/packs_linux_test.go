@@ -63,11 +63,11 @@ func TestPacks(t *testing.T) {
 		t.Errorf("%q", calls)
 	}
 	has := a.hasPacks()
-	if len(has) != 2 || has[0] != (message.HasPack{Name: "acme", Version: 4, Refused: "signed by a key that is not pinned"}) ||
-		has[1] != (message.HasPack{Name: "other", Version: 7}) {
+	if len(has) != 2 || has[1] != (message.HasPack{Name: "acme", Version: 4, Refused: "signed by a key that is not pinned"}) ||
+		has[0] != (message.HasPack{Name: "other", Version: 7}) {
 		t.Errorf("%+v", has)
 	}
-	a.refusals["acme"] = declined{HasPack: has[0], at: uptime() - 2*refusedFor}
+	a.refusals["acme"] = declined{HasPack: has[1], at: uptime() - 2*refusedFor}
 	if has = a.hasPacks(); len(has) != 1 {
 		t.Errorf("refused for ever: %+v", has)
 	}

@@ -335,18 +335,10 @@ func (h *Hub) floods() {
 	if h.server == nil {
 		return
 	}
-	addresses, err := h.server.QuietJoins()
-	if err != nil {
-		h.Log(err.Error())
-	}
-	for _, a := range addresses {
+	for _, a := range h.server.QuietJoins() {
 		h.Log("hosts that join: too many requests from " + a + "; its connections are ended for a quarter of an hour")
 	}
-	keys, err := h.server.Floods()
-	if err != nil {
-		h.Log(err.Error())
-	}
-	for _, k := range keys {
+	for _, k := range h.server.Floods() {
 		h.flood(k)
 	}
 }

@@ -106,6 +106,7 @@ func TestBan(t *testing.T) {
 		if err := s.Ban(key); err != nil {
 			t.Fatal(err)
 		}
+		free(t, &s.mu)
 	}
 	select {
 	case <-ended:
@@ -122,6 +123,7 @@ func TestBan(t *testing.T) {
 	if err := s.Allow(key); err != nil {
 		t.Fatal(err)
 	}
+	free(t, &s.mu)
 	back, err := connect(bad)
 	if err != nil {
 		t.Fatalf("allowed again: %v", err)

@@ -126,13 +126,8 @@ func ownCA(dir string) (tls.Certificate, error) {
 
 // issue makes a key and a certificate for it, signed by an authority or itself.
 func issue(dir, file, keyFile string, c *x509.Certificate, by *tls.Certificate) (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	if c.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
-		return tls.Certificate{}, err
-	}
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	c.SerialNumber = must(rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)))
 	c.NotBefore = time.Now().Add(-years) // hosts whose clocks are behind
 	parent, signer := c, any(key)
 	if by != nil {
@@ -142,11 +137,7 @@ func issue(dir, file, keyFile string, c *x509.Certificate, by *tls.Certificate) 
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(key))})
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	if err := errors.Join(renameio.WriteFile(filepath.Join(dir, keyFile), keyPEM, 0o600),
 		renameio.WriteFile(filepath.Join(dir, file), certPEM, 0o644)); err != nil {

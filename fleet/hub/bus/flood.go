@@ -22,17 +22,22 @@ type sent struct {
 // Floods are the keys of connections that sent far too much since the last look.
 // A flood does not get as far as the hub: the server drops what is too much for
 // the stream, of whomever it is.
-func (s *Server) Floods() ([]string, error) {
+func (s *Server) Floods() []string {
 	now := time.Now()
-	conns, err := s.Connz(&natsserver.ConnzOptions{Username: true, Sort: natsserver.ByInMsgs, Limit: loudest})
-	if err != nil {
-		return nil, err
-	}
+	return s.floods(s.loudest(loudest), now)
+}
+
+// loudest are the connections that sent most.
+func (s *Server) loudest(n int) []*natsserver.ConnInfo {
+	return must(s.Connz(&natsserver.ConnzOptions{Username: true, Sort: natsserver.ByInMsgs, Limit: n})).Conns
+}
+
+func (s *Server) floods(conns []*natsserver.ConnInfo, now time.Time) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string
 	looked := map[uint64]sent{}
-	for _, c := range conns.Conns {
+	for _, c := range conns {
 		was, ok := s.looked[c.Cid]
 		if !ok {
 			was.at = c.Start
@@ -44,5 +49,5 @@ func (s *Server) Floods() ([]string, error) {
 		}
 	}
 	s.looked = looked
-	return out, nil
+	return out
 }

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -29,12 +30,17 @@ type strikes struct {
 
 // QuietJoins ends connections that ask to join far too often, and those of addresses that
 // did so several times. It returns the addresses that are shut out from now on.
-func (s *Server) QuietJoins() ([]string, error) {
-	conns, err := s.Connz(&natsserver.ConnzOptions{Username: true, Sort: natsserver.ByInMsgs, Limit: 256})
-	if err != nil {
-		return nil, err
+func (s *Server) QuietJoins() []string {
+	shut, end := s.strike(s.loudest(256), time.Now())
+	for _, id := range end {
+		_ = s.DisconnectClientByID(id) // it may have ended by itself
 	}
-	now := time.Now()
+	return shut
+}
+
+// strike counts floods by address. It returns the addresses that are shut out from now on, and
+// the connections to end.
+func (s *Server) strike(conns []*natsserver.ConnInfo, now time.Time) (shut []string, end []uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ip, st := range s.joining {
@@ -42,62 +48,55 @@ func (s *Server) QuietJoins() ([]string, error) {
 			delete(s.joining, ip)
 		}
 	}
-	var out []string
-	for _, c := range conns.Conns {
+	for _, c := range conns {
 		struck := s.joining[c.IP]
-		shut := struck.n >= strikesMost
-		if c.InMsgs <= joinMessages && !shut || !joins(c) {
+		flooded := c.InMsgs > joinMessages
+		if !flooded && struck.n < strikesMost || !joins(c) {
 			continue
 		}
-		if c.InMsgs > joinMessages && (len(s.joining) < joinersSeen || struck.n > 0) {
-			if s.joining == nil {
-				s.joining = map[string]strikes{}
-			}
+		if flooded && (len(s.joining) < joinersSeen || struck.n > 0) {
 			s.joining[c.IP] = strikes{struck.n + 1, now.Add(strikeLasts)}
 			if struck.n+1 == strikesMost {
-				out = append(out, c.IP)
+				shut = append(shut, c.IP)
 			}
 		}
-		_ = s.DisconnectClientByID(c.Cid) // it may have ended by itself
+		end = append(end, c.Cid)
 	}
-	return out, nil
+	return shut, end
 }
 
 // Doorkeeper ends connections that ask to join from an address that is shut out, as soon
 // as they are made: by the time of the next look they could have sent thousands. It works
 // until the server ends.
 func (s *Server) Doorkeeper() error {
-	pair, err := nkeys.CreateUser()
-	if err != nil {
-		return err
-	}
+	pair := must(nkeys.CreateUser())
 	c := jwt.NewUserClaims(public(pair))
 	c.Name = "doorkeeper"
-	token, err := c.Encode(s.keys.system)
-	if err != nil {
-		return err
-	}
-	nc, err := nats.Connect("", nats.InProcessServer(s.Server), nats.MaxReconnects(-1), quiet(s.log), nats.UserJWT(
-		func() (string, error) { return token, nil }, func(nonce []byte) ([]byte, error) { return pair.Sign(nonce) }))
+	nc, err := nats.Connect("", nats.InProcessServer(s.Server), nats.MaxReconnects(-1), quiet(s.log), loggedIn(c, pair, s.keys.system))
 	if err != nil {
 		return err
 	}
 	_, err = nc.Subscribe("$SYS.ACCOUNT."+public(s.keys.account)+".CONNECT", func(m *nats.Msg) {
-		var e struct {
-			Client struct {
-				Host string `json:"host"`
-				ID   uint64 `json:"id"`
-			} `json:"client"`
-		}
-		if json.Unmarshal(m.Data, &e) != nil || !s.shut(e.Client.Host) {
-			return
-		}
-		conns, err := s.Connz(&natsserver.ConnzOptions{Username: true, CID: e.Client.ID})
-		if err == nil && len(conns.Conns) == 1 && joins(conns.Conns[0]) {
-			_ = s.DisconnectClientByID(e.Client.ID)
+		if id, shut := s.refused(m.Data); shut {
+			_ = s.DisconnectClientByID(id)
 		}
 	})
 	return err
+}
+
+// refused tells which connection the server reports as made, and whether it is to be ended.
+func (s *Server) refused(event []byte) (uint64, bool) {
+	var e struct {
+		Client struct {
+			Host string `json:"host"`
+			ID   uint64 `json:"id"`
+		} `json:"client"`
+	}
+	if json.Unmarshal(event, &e) != nil || !s.shut(e.Client.Host) {
+		return 0, false
+	}
+	conns := must(s.Connz(&natsserver.ConnzOptions{Username: true, CID: e.Client.ID})).Conns
+	return e.Client.ID, slices.ContainsFunc(conns, joins)
 }
 
 func (s *Server) shut(ip string) bool {

@@ -33,6 +33,27 @@ type seeds struct {
 	Signing  string `json:"signing"`
 }
 
+// kept is one key: its kind, and its place here and in the file.
+type kept struct {
+	kind nkeys.PrefixByte
+	key  *nkeys.KeyPair
+	seed *string
+}
+
+func (k *Keys) all(s *seeds) []kept {
+	return []kept{{nkeys.PrefixByteOperator, &k.operator, &s.Operator}, {nkeys.PrefixByteAccount, &k.system, &s.System},
+		{nkeys.PrefixByteAccount, &k.account, &s.Account}, {nkeys.PrefixByteAccount, &k.signing, &s.Signing}}
+}
+
+// must is for what fails for wrong arguments alone, not for ours: crypto/rand always has bytes (since Go 1.24),
+// keys are of the kind for what they sign, and without options none can be wrong.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // LoadKeys reads the keys of a state folder, and makes them the first time.
 func LoadKeys(dir string) (*Keys, error) {
 	file := filepath.Join(dir, keyFile)
@@ -43,17 +64,16 @@ func LoadKeys(dir string) (*Keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s seeds
+	k, s := &Keys{}, seeds{}
 	if err := json.Unmarshal(b, &s); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	k := &Keys{}
-	for _, one := range []struct {
-		seed string
-		into *nkeys.KeyPair
-	}{{s.Operator, &k.operator}, {s.System, &k.system}, {s.Account, &k.account}, {s.Signing, &k.signing}} {
-		if *one.into, err = nkeys.FromSeed([]byte(one.seed)); err != nil {
+	for _, one := range k.all(&s) {
+		if *one.key, err = nkeys.FromSeed([]byte(*one.seed)); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if nkeys.Prefix(public(*one.key)) != one.kind {
+			return nil, fmt.Errorf("%s: a key of another kind than its name says", file)
 		}
 	}
 	return k, nil
@@ -71,63 +91,24 @@ func NewSigning(dir string) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	pair, err := nkeys.CreateAccount()
-	if err != nil {
-		return err
-	}
-	seed, err := pair.Seed()
-	if err != nil {
-		return err
-	}
-	s.Signing = string(seed)
-	if b, err = json.Marshal(s); err != nil {
-		return err
-	}
-	return renameio.WriteFile(file, b, 0o600)
+	s.Signing = string(must(must(nkeys.CreateAccount()).Seed()))
+	return renameio.WriteFile(file, must(json.Marshal(s)), 0o600)
 }
 
 func makeKeys(file string) (*Keys, error) {
 	k, s := &Keys{}, seeds{}
-	for _, one := range []struct {
-		make func() (nkeys.KeyPair, error)
-		into *nkeys.KeyPair
-		seed *string
-	}{{nkeys.CreateOperator, &k.operator, &s.Operator}, {nkeys.CreateAccount, &k.system, &s.System},
-		{nkeys.CreateAccount, &k.account, &s.Account}, {nkeys.CreateAccount, &k.signing, &s.Signing}} {
-		pair, err := one.make()
-		if err != nil {
-			return nil, err
-		}
-		seed, err := pair.Seed()
-		if err != nil {
-			return nil, err
-		}
-		*one.into, *one.seed = pair, string(seed)
+	for _, one := range k.all(&s) {
+		*one.key = must(nkeys.CreatePair(one.kind))
+		*one.seed = string(must((*one.key).Seed()))
 	}
-	b, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	return k, renameio.WriteFile(file, b, 0o600)
+	return k, renameio.WriteFile(file, must(json.Marshal(s)), 0o600)
 }
 
-func public(k nkeys.KeyPair) string {
-	p, err := k.PublicKey()
-	if err != nil {
-		panic(err) // it was made of a seed
-	}
-	return p
-}
+func public(k nkeys.KeyPair) string { return must(k.PublicKey()) }
 
 // Secret is a key for what hubs must agree upon among each other, such as
 // challenges.
-func (k *Keys) Secret() []byte {
-	seed, err := k.signing.Seed()
-	if err != nil {
-		panic(err)
-	}
-	return seed
-}
+func (k *Keys) Secret() []byte { return must(k.signing.Seed()) }
 
 // operatorJWT and accountJWT are what a server is configured with.
 func (k *Keys) operatorClaims() *jwt.OperatorClaims {
@@ -169,11 +150,7 @@ func (k *Keys) AgentJWT(agent, key string) (string, error) {
 // JoinJWT lets anybody who has it ask to be admitted, and nothing else, until
 // it expires.
 func (k *Keys) JoinJWT(expires time.Time) (string, error) {
-	pair, err := nkeys.CreateUser()
-	if err != nil {
-		return "", err
-	}
-	c := jwt.NewUserClaims(public(pair))
+	c := jwt.NewUserClaims(public(must(nkeys.CreateUser())))
 	c.Name = "join"
 	c.IssuerAccount = public(k.account)
 	c.Limits = limits(2)
@@ -186,43 +163,18 @@ func (k *Keys) JoinJWT(expires time.Time) (string, error) {
 	return c.Encode(k.signing)
 }
 
-// hubUser is the hub itself: a JWT and the key for it.
-func (k *Keys) hubUser() (string, nkeys.KeyPair, error) {
-	pair, err := nkeys.CreateUser()
-	if err != nil {
-		return "", nil, err
-	}
-	c := jwt.NewUserClaims(public(pair))
-	c.Name = "hub"
-	c.IssuerAccount = public(k.account)
-	s, err := c.Encode(k.signing)
-	return s, pair, err
-}
-
 // ServerConfig is what belongs into the configuration of nats-server where the
 // hub uses a cluster of others.
-func (k *Keys) ServerConfig() (string, error) {
-	op, err := k.operatorClaims().Encode(k.operator)
-	if err != nil {
-		return "", err
-	}
-	account, err := k.accountClaims(nil).Encode(k.operator)
-	if err != nil {
-		return "", err
-	}
-	system, err := k.systemClaims().Encode(k.operator)
-	if err != nil {
-		return "", err
-	}
+func (k *Keys) ServerConfig() string {
 	return fmt.Sprintf(
 		"operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n  %s: %s\n  %s: %s\n}\n",
-		op,
+		must(k.operatorClaims().Encode(k.operator)),
 		public(k.system),
 		public(k.account),
-		account,
+		must(k.accountClaims(nil).Encode(k.operator)),
 		public(k.system),
-		system,
-	), nil
+		must(k.systemClaims().Encode(k.operator)),
+	)
 }
 
 func (k *Keys) systemClaims() *jwt.AccountClaims {

@@ -72,7 +72,7 @@ func TestWhatKeysMay(t *testing.T) {
 func TestLogCountsAnew(t *testing.T) {
 	var got []string
 	at := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	l := &logger{folded.Log{To: func(s string) { got = append(got, s) }, Now: func() time.Time { return at }}}
+	l := &logger{Log: folded.Log{To: func(s string) { got = append(got, s) }, Now: func() time.Time { return at }}}
 	for range 3 {
 		for range 4 {
 			l.Errorf("x")

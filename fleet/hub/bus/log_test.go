@@ -12,7 +12,7 @@ import (
 func TestLog(t *testing.T) {
 	var got []string
 	at := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	l := &logger{folded.Log{To: func(s string) { got = append(got, s) }, Now: func() time.Time { return at }}}
+	l := &logger{Log: folded.Log{To: func(s string) { got = append(got, s) }, Now: func() time.Time { return at }}}
 	for range 3 {
 		l.Warnf(`127.0.0.1:1 - cid:7 - "v1:go:emulated" - Readloop processing time: %v`, time.Second)
 		l.Warnf(`127.0.0.1:2 - cid:8 - "v1:go:emulated" - Readloop processing time: %v`, 2*time.Second)

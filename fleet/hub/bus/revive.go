@@ -25,8 +25,13 @@ const reviveEach = 20 * time.Second
 func (s *Server) Trouble() error {
 	var w answered
 	s.HandleHealthz(&w, &http.Request{URL: &url.URL{RawQuery: "details=true"}})
+	return troubles(w.b.Bytes())
+}
+
+// troubles are those of an answer about the server's health.
+func troubles(b []byte) error {
 	var h natsserver.HealthStatus
-	if err := json.Unmarshal(w.b.Bytes(), &h); err != nil {
+	if err := json.Unmarshal(b, &h); err != nil {
 		return fmt.Errorf("the server's health: %w", err)
 	}
 	var all []error

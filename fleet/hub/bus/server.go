@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/jwt/v2"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"fettle/fleet/hub/message"
 	"fettle/internal/folded"
@@ -22,6 +23,9 @@ import (
 // maxBuffered is how many messages may wait for the stream: all agents of a
 // large fleet may answer at once.
 const maxBuffered = 200_000
+
+// starting is how long the server may take until it listens.
+const starting = time.Minute
 
 // Folder is where the server keeps its stream, in the hub's state folder.
 const Folder = "nats"
@@ -67,23 +71,10 @@ func Start(c Config, k *Keys) (*Server, error) {
 	}
 	accounts := &natsserver.MemAccResolver{}
 	for _, claims := range []*jwt.AccountClaims{k.accountClaims(nil), k.systemClaims()} {
-		text, err := claims.Encode(k.operator)
-		if err != nil {
-			return nil, err
-		}
-		if err := accounts.Store(claims.Subject, text); err != nil {
-			return nil, err
-		}
+		_ = accounts.Store(claims.Subject, must(claims.Encode(k.operator))) // into memory: it does not fail
 	}
 	// A claim is trusted as it is after its own signature is on it.
-	text, err := k.operatorClaims().Encode(k.operator)
-	if err != nil {
-		return nil, err
-	}
-	operator, err := jwt.DecodeOperatorClaims(text)
-	if err != nil {
-		return nil, err
-	}
+	operator := must(jwt.DecodeOperatorClaims(must(k.operatorClaims().Encode(k.operator))))
 	store := filepath.Join(c.Dir, Folder)
 	if err := os.MkdirAll(store, 0o700); err != nil {
 		return nil, err
@@ -101,18 +92,21 @@ func Start(c Config, k *Keys) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the NATS server: %w", err)
 	}
-	s.SetLogger(&logger{folded.Log{To: c.Log}}, false, false)
+	log := &logger{Log: folded.Log{To: c.Log}}
+	s.SetLogger(log, false, false)
 	s.Start()
-	if !s.ReadyForConnections(time.Minute) {
-		s.Shutdown()
-		return nil, fmt.Errorf("the NATS server on %s does not start: is the port taken?", c.Listen)
+	for end := time.Now().Add(starting); !s.ReadyForConnections(starting / 1000); {
+		if log.fatal.Load() || time.Now().After(end) { // it goes on without what it could not have
+			s.Shutdown()
+			return nil, fmt.Errorf("the NATS server on %s does not start: is the port taken?", c.Listen)
+		}
 	}
 	return &Server{
 		Server: s,
 		keys:   k,
 		js:     natsserver.JetStreamConfig{MaxMemory: 16 << 20, MaxStore: c.MaxStore, StoreDir: store, SyncInterval: opts.SyncInterval},
-		banned: map[string]time.Time{},
-		log:    c.Log,
+		banned: map[string]time.Time{}, joining: map[string]strikes{},
+		log: c.Log,
 	}, nil
 }
 
@@ -121,10 +115,7 @@ func (s *Server) Addr() string { return s.Server.Addr().String() }
 
 // Connect connects the hub itself, within the process.
 func (s *Server) Connect() (*nats.Conn, error) {
-	user, own, err := s.keys.login()
-	if err != nil {
-		return nil, err
-	}
+	user, own := s.keys.login()
 	s.own = own
 	return nats.Connect("", nats.InProcessServer(s.Server), user, nats.Name("fettle-hub"), nats.MaxReconnects(-1), quiet(s.log))
 }
@@ -136,26 +127,24 @@ func quiet(log func(string)) nats.Option {
 	return nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.Say(err.Error(), "NATS: "+err.Error()) })
 }
 
-// login is the hub's own credentials, created for each connection.
-func (k *Keys) login() (nats.Option, string, error) {
-	text, pair, err := k.hubUser()
-	if err != nil {
-		return nil, "", err
-	}
-	return nats.UserJWT(
-			func() (string, error) { return text, nil },
-			func(nonce []byte) ([]byte, error) { return pair.Sign(nonce) },
-		), public(
-			pair,
-		), nil
+// login is the hub's own credentials, made for each connection, and the key in them.
+func (k *Keys) login() (nats.Option, string) {
+	pair := must(nkeys.CreateUser())
+	c := jwt.NewUserClaims(public(pair))
+	c.Name = "hub"
+	c.IssuerAccount = public(k.account)
+	return loggedIn(c, pair, k.signing), c.Subject
+}
+
+// loggedIn are claims, signed by a key, as a client shows them.
+func loggedIn(c *jwt.UserClaims, pair, by nkeys.KeyPair) nats.Option {
+	token := must(c.Encode(by))
+	return nats.UserJWT(func() (string, error) { return token, nil }, func(nonce []byte) ([]byte, error) { return pair.Sign(nonce) })
 }
 
 // ConnectTo connects the hub to a cluster of others.
 func ConnectTo(urls string, k *Keys, tlsConfig *tls.Config, log func(string)) (*nats.Conn, error) {
-	user, _, err := k.login()
-	if err != nil {
-		return nil, err
-	}
+	user, _ := k.login()
 	opts := []nats.Option{
 		user,
 		nats.Name("fettle-hub"),
@@ -203,13 +192,7 @@ func (s *Server) Allow(key string) error {
 
 func (s *Server) update() error {
 	claims := s.keys.accountClaims(s.banned)
-	text, err := claims.Encode(s.keys.operator)
-	if err != nil {
-		return err
-	}
-	if err := s.AccountResolver().Store(claims.Subject, text); err != nil {
-		return err
-	}
+	_ = s.AccountResolver().Store(claims.Subject, must(claims.Encode(s.keys.operator))) // into memory: it does not fail
 	account, err := s.LookupAccount(claims.Subject)
 	if err != nil {
 		return err

@@ -33,10 +33,7 @@ const electing = time.Minute
 // OpenStream makes the stream and the hub's consumer, or brings them to what
 // this version wants of them.
 func OpenStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int) (jetstream.Consumer, error) {
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return nil, err
-	}
+	js := must(jetstream.New(nc)) // which fails for its options alone
 	ctx, cancel := context.WithTimeout(ctx, electing)
 	defer cancel()
 	// Nothing is acknowledged by the stream: what counts is the hub's commit,
@@ -76,10 +73,7 @@ func noSpace(err error) bool {
 
 // RenewStream creates the stream again, without what was in it.
 func RenewStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas int) (jetstream.Consumer, error) {
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return nil, err
-	}
+	js := must(jetstream.New(nc)) // which fails for its options alone
 	if err := js.DeleteStream(ctx, Stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, fmt.Errorf("the stream %s: %w", Stream, err)
 	}
@@ -88,10 +82,6 @@ func RenewStream(ctx context.Context, nc *nats.Conn, maxBytes int64, replicas in
 
 // Ask asks an agent, or all for "", to check now. It returns the question's id.
 func Ask(nc *nats.Conn, agent string, a *message.Ask) error {
-	b, err := a.Pack()
-	if err != nil {
-		return err
-	}
 	to := message.ToAll
 	if agent != "" {
 		if !message.IsID(agent) {
@@ -99,7 +89,7 @@ func Ask(nc *nats.Conn, agent string, a *message.Ask) error {
 		}
 		to = message.To(agent, "ask")
 	}
-	if err := nc.Publish(to, b); err != nil {
+	if err := nc.Publish(to, must(a.Pack())); err != nil {
 		return err
 	}
 	return nc.FlushTimeout(10 * time.Second)

@@ -133,10 +133,7 @@ func newMeasured(t *testing.T) *measured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conf, err := keys.ServerConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conf := keys.ServerConfig()
 	if _, err := bus.OwnCertificate(dir, []string{"127.0.0.1"}); err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,6 @@ package ingest
 import (
 	"errors"
 
-	"github.com/nats-io/nats.go"
-
 	"fettle/fleet/hub/message"
 	"fettle/fleet/hub/store"
 )
@@ -59,7 +57,7 @@ func (a *answers) result(it *store.Item, r store.Result) {
 	}
 }
 
-func (a *answers) send(nc *nats.Conn) {
+func (a *answers) send(nc publisher) {
 	for _, one := range a.order {
 		if b, err := one.Pack(); err == nil && !one.wants {
 			_ = nc.Publish(message.To(one.agent, "ack"), b) // what gets lost is asked for again

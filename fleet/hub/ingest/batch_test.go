@@ -21,7 +21,7 @@ func (m acked) Ack() error { *m.all = append(*m.all, m.place); return nil }
 // An acknowledgement is of all messages before it, too: the last one of a batch gets it,
 // or all but the first come again and again.
 func TestBatchIsAcknowledged(t *testing.T) {
-	in := &intake{Config: Config{DB: storetest.SQLite(t), Log: func(s string) { t.Error(s) }}, limits: newLimits()}
+	in := newIntake(Config{DB: storetest.SQLite(t), Log: func(s string) { t.Error(s) }})
 	var got []int
 	var batch []jetstream.Msg
 	for i := range 3 {

@@ -56,7 +56,7 @@ func TestFullDiskRefusesNothing(t *testing.T) {
 	filler := filepath.Join(dir, "filler")
 	means.Fill(t, filler)
 	said := make(chan string, 100)
-	in := &intake{Config: Config{DB: db, Holder: "h", Log: func(s string) { said <- s }}, limits: newLimits()}
+	in := newIntake(Config{DB: db, Holder: "h", Log: func(s string) { said <- s }})
 	if !in.takes(t.Context()) {
 		t.Fatal("nothing fits into the log: this proves nothing")
 	}

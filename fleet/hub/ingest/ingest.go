@@ -19,13 +19,26 @@ import (
 
 // Config is what ingestion works with.
 type Config struct {
-	DB       *store.DB
-	Conn     *nats.Conn
+	DB       database
+	Conn     publisher
 	Consumer jetstream.Consumer
 	Holder   string // this hub's name among many
 	Log      func(string)
 	// Flood is called with a key that sends far more than an agent does.
 	Flood func(key string)
+}
+
+// database is a *store.DB, as far as it is used here.
+type database interface {
+	Ingest(ctx context.Context, items []store.Item) ([]store.Result, error)
+	Bad(ctx context.Context, agent string, n int, why string) error
+	Lease(ctx context.Context, name, holder string, span time.Duration) (bool, error)
+	Release(ctx context.Context, name, holder string) error
+}
+
+// publisher is a *nats.Conn, as far as it is used here.
+type publisher interface {
+	Publish(subject string, data []byte) error
 }
 
 // Of many hubs, one takes messages in at a time; another takes over when it has
@@ -44,16 +57,17 @@ const (
 )
 
 // Run takes messages in until ctx ends.
-func Run(ctx context.Context, c Config) {
-	in := &intake{Config: c, limits: newLimits()}
+func Run(ctx context.Context, c Config) { newIntake(c).run(ctx) }
+
+func (in *intake) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		held, err := c.DB.Lease(ctx, leaseName, c.Holder, leaseSpan)
+		held, err := in.DB.Lease(ctx, leaseName, in.Holder, leaseSpan)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			c.Log("the database: " + err.Error())
-			pause(ctx, time.Second)
+			in.Log("the database: " + err.Error())
+			in.pause(ctx, time.Second)
 		case !held:
-			pause(ctx, leaseEach)
+			in.pause(ctx, leaseEach)
 		default:
 			in.while(ctx, time.Now().Add(leaseEach))
 		}
@@ -61,7 +75,7 @@ func Run(ctx context.Context, c Config) {
 	// The lease is given back although ctx has ended.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	_ = c.DB.Release(last, leaseName, c.Holder)
+	_ = in.DB.Release(last, leaseName, in.Holder)
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -74,7 +88,10 @@ func pause(ctx context.Context, d time.Duration) {
 type intake struct {
 	Config
 	limits *limits
+	pause  func(context.Context, time.Duration)
 }
+
+func newIntake(c Config) *intake { return &intake{c, newLimits(), pause} }
 
 // while takes messages in until the lease is to be renewed.
 func (in *intake) while(ctx context.Context, until time.Time) {
@@ -82,7 +99,7 @@ func (in *intake) while(ctx context.Context, until time.Time) {
 		msgs, err := in.fetch()
 		if err != nil {
 			in.Log("NATS: " + err.Error())
-			pause(ctx, time.Second)
+			in.pause(ctx, time.Second)
 			return
 		}
 		for part := range parts(msgs) {
@@ -218,11 +235,11 @@ func (in *intake) read(msg jetstream.Msg) (*store.Item, error) {
 
 // number is a header's value within what times and counts can be; else 0.
 func number(h nats.Header, name string) int64 {
-	n, err := strconv.ParseInt(h.Get(name), 10, 64)
-	if err != nil || n < 0 || n > 1<<42 {
+	n, err := strconv.ParseUint(h.Get(name), 10, 64)
+	if err != nil || n > 1<<42 {
 		return 0
 	}
-	return n
+	return int64(n)
 }
 
 // breath is between two transactions: another process that waits to write to SQLite's
@@ -241,7 +258,7 @@ func (in *intake) keep(ctx context.Context, items []store.Item) []store.Result {
 		if out = append(out, results...); len(out) >= len(items) {
 			return out
 		}
-		pause(ctx, breath)
+		in.pause(ctx, breath)
 	}
 }
 
@@ -262,7 +279,7 @@ func (in *intake) some(ctx context.Context, items []store.Item) []store.Result {
 				return results
 			}
 		}
-		pause(ctx, wait)
+		in.pause(ctx, wait)
 		if held, err := in.DB.Lease(ctx, leaseName, in.Holder, leaseSpan); err == nil && !held || ctx.Err() != nil {
 			return nil
 		}

@@ -31,7 +31,9 @@ func TestParts(t *testing.T) {
 		}
 		var got []int
 		for p := range parts(msgs) {
-			got = append(got, len(p))
+			if got = append(got, len(p)); len(got) > 10 {
+				t.Fatalf("of %v bytes: parts without end", c.sizes)
+			}
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("of %v bytes: %v, want %v", c.sizes, got, c.want)
@@ -74,7 +76,7 @@ func TestHeaders(t *testing.T) {
 		{"x", "x", "1", 0, now, time.UnixMilli(1).Sub(now)},
 		{fmt.Sprint(1 << 42), fmt.Sprint(1<<42 + 1), "0", 1 << 42, now, 0},
 	} {
-		in := &intake{limits: newLimits()}
+		in := newIntake(Config{})
 		h := nats.Header{}
 		h.Set(message.HeaderPrev, c.prev)
 		h.Set(message.HeaderAge, c.age)
@@ -158,7 +160,7 @@ func TestRunEnds(t *testing.T) {
 	}
 	q.msgs = []jetstream.Msg{acked{sent{}, 3, &got}}
 	Run(ctx, Config{DB: db, Consumer: q, Holder: "two", Log: func(s string) { t.Error(s) }})
-	in := &intake{Config: Config{DB: db, Consumer: q}, limits: newLimits()}
+	in := newIntake(Config{DB: db, Consumer: q})
 	in.while(t.Context(), time.Now().Add(-time.Second))
 	if len(got) != 3 {
 		t.Error("messages are taken after the end")
@@ -173,7 +175,7 @@ func TestDatabaseAway(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	said := 0
-	in := &intake{limits: newLimits()}
+	in := newIntake(Config{})
 	in.Config = Config{DB: db, Holder: "one", Log: func(string) {
 		if said++; said == 2 {
 			end()
@@ -202,7 +204,7 @@ func TestUndated(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, _ := pair.PublicKey()
-	in := &intake{limits: newLimits()}
+	in := newIntake(Config{})
 	it, err := in.read(undated{sent{subject: message.From("aaaaaaaaaaaaaaaa", key) + ".beat"}})
 	if it != nil || err == nil || err.Error() != "not of a stream" {
 		t.Errorf("%+v, %v", it, err)

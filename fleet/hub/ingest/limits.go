@@ -53,8 +53,8 @@ func (l *limits) take(agent string, at time.Time) allowance {
 		b = &bucket{last: at}
 		l.buckets[agent] = b
 	}
-	if d := at.Sub(b.last).Seconds(); d > 0 {
-		b.level, b.last = max(0, b.level-d*perSecond), at
+	if at.After(b.last) {
+		b.level, b.last = max(0, b.level-at.Sub(b.last).Seconds()*perSecond), at
 	}
 	if b.level < burst {
 		b.level++

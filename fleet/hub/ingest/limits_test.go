@@ -50,11 +50,11 @@ func TestAllowance(t *testing.T) {
 func TestForgotten(t *testing.T) {
 	l, at := newLimits(), time.Unix(1e9, 0)
 	l.take("quiet", at)
-	l.take("loud", at.Add(floodSpan))
+	l.take("loud", at.Add(time.Minute))
 	if len(l.buckets) != 2 {
 		t.Errorf("%d agents after a minute", len(l.buckets))
 	}
-	l.take("loud", at.Add(2*floodSpan))
+	l.take("loud", at.Add(2*time.Minute))
 	if l.buckets["quiet"] != nil || l.buckets["loud"] == nil {
 		t.Errorf("after two: %+v", l.buckets)
 	}
@@ -64,11 +64,46 @@ func TestForgotten(t *testing.T) {
 		l.swept = at.Add(time.Hour)
 		return l
 	}
-	if l := drained(at); l.take("a", at.Add(floodSpan)) != flood {
+	if l := drained(at); l.take("a", at.Add(time.Minute)) != flood {
 		t.Error("a minute is over too soon")
 	}
-	if l := drained(at); l.take("a", at.Add(floodSpan+time.Second)) != over || l.buckets["a"].over != 1 {
+	if l := drained(at); l.take("a", at.Add(time.Minute+time.Second)) != over || l.buckets["a"].over != 1 {
 		t.Error("a minute never ends")
+	}
+	l = newLimits()
+	l.buckets["gone"], l.swept = &bucket{last: at.Add(-time.Hour)}, at
+	if l.take("a", at.Add(59*time.Second)); l.buckets["gone"] == nil {
+		t.Error("looked through before a minute is over")
+	}
+	if l.take("a", at.Add(time.Minute)); l.buckets["gone"] != nil {
+		t.Error("not looked through after a minute")
+	}
+}
+
+// What is sent is forgotten at two messages a second, and no clock that goes back gives more.
+func TestRefill(t *testing.T) {
+	at := time.Unix(1e9, 0)
+	for what, c := range map[string]struct {
+		level float64
+		later time.Duration
+		want  float64 // after one more
+		got   allowance
+		last  time.Duration
+	}{
+		"half":      {10, 2500 * time.Millisecond, 6, within, 2500 * time.Millisecond},
+		"all":       {10, time.Minute, 1, within, time.Minute},
+		"back":      {10, -time.Minute, 11, within, 0},
+		"the last":  {63.5, 0, 64.5, within, 0},
+		"no more":   {64, 0, 64, over, 0},
+		"just one":  {64, 250 * time.Millisecond, 64.5, within, 250 * time.Millisecond},
+		"long over": {65, time.Second / 2, 64, over, time.Second / 2},
+	} {
+		l := newLimits()
+		b := &bucket{level: c.level, last: at}
+		l.buckets["a"] = b
+		if got := l.take("a", at.Add(c.later)); got != c.got || b.level != c.want || b.last.Sub(at) != c.last {
+			t.Errorf("%s: %v, %+v", what, got, b)
+		}
 	}
 }
 

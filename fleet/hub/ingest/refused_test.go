@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"database/sql"
 	"path/filepath"
 	"reflect"
@@ -40,7 +41,13 @@ func TestOneIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	in := &intake{Config: Config{DB: db, Holder: "h", Log: func(s string) { said = append(said, s) }}, limits: newLimits()}
+	in := newIntake(Config{DB: db, Holder: "h", Log: func(s string) { said = append(said, s) }})
+	n := 0
+	in.pause = func(context.Context, time.Duration) {
+		if n++; n > 100 {
+			t.Fatal("it tries for ever")
+		}
+	}
 	got := in.keep(t.Context(), items)
 	want := []store.Result{{Verdict: store.Taken, Seq: 1}, {Verdict: store.Refused, Seq: 1}, {Verdict: store.Taken, Seq: 1}}
 	if !reflect.DeepEqual(got, want) {

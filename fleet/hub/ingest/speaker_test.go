@@ -59,8 +59,7 @@ func TestSpeaksForItself(t *testing.T) {
 		"another kind than said": {message.From(a, key) + ".change", beat(a, message.Beat), false, a},
 		"no message":             {message.From(a, key) + ".beat", []byte("x"), false, ""},
 	} {
-		in := &intake{}
-		in.limits = newLimits()
+		in := newIntake(Config{})
 		it, err := in.read(sent{subject: c.subject, data: c.data})
 		if (err == nil) != c.taken {
 			t.Errorf("%s: %v", name, err)

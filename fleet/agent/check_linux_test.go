@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fettle/engine/trap"
+	"fettle/internal/jsondoc"
+	"fettle/internal/means"
+	"fettle/report"
+)
+
+// script writes a program.
+func script(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reported is a report with one finding, as fettle check writes it.
+func reported(t *testing.T, subject string) string {
+	t.Helper()
+	b, err := json.Marshal(report.Document{
+		Envelope: jsondoc.Envelope{Format: report.DocumentFormat, Schema: jsondoc.Version}, Meta: report.Meta{Host: "itself"},
+		Results: []trap.Result{{Trap: "bridge-mtu", Outcomes: []trap.Outcome{
+			{Trap: "bridge-mtu", Status: trap.Found, Subject: subject, Severity: trap.Warning, Summary: "s"}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// What fettle check ends with decides whether its report counts; what it says is in the error, within bounds.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "fettle")
+	doc := "cat << 'END'\n" + reported(t, "br0") + "\nEND\n"
+	for what, c := range map[string]struct{ text, says string }{
+		"all is well":         {doc, ""},
+		"findings":            {doc + "exit 1", ""},
+		"unknown":             {doc + "exit 4", ""},
+		"a usage error":       {doc + "echo 'unknown flag' >&2; exit 2", "fettle check: exit status 2: unknown flag"},
+		"another error":       {doc + "exit 3", "fettle check: exit status 3: "},
+		"killed":              {doc + "kill -9 $$", "fettle check: signal: killed: "},
+		"no report":           {"echo x", "what fettle check wrote: invalid character"},
+		"no report, findings": {"exit 1", "what fettle check wrote: unexpected end"},
+		"another document":    {"echo '{}'", "what fettle check wrote: its format is"},
+	} {
+		script(t, program, `[ "$*" = "check --format json --root /x" ] || exit 9`+"\n"+c.text)
+		s, took, err := check(t.Context(), program, []string{"--root", "/x"})
+		if c.says != "" {
+			says(t, what, err, c.says)
+			if s != nil {
+				t.Errorf("%s: %+v", what, s)
+			}
+		} else if err != nil || s.Meta.Host != "itself" || len(s.Results) != 1 {
+			t.Errorf("%s: %+v, %v", what, s, err)
+		}
+		if took <= 0 || took > means.Patience {
+			t.Errorf("%s: took %s", what, took)
+		}
+	}
+	_, _, err := check(t.Context(), filepath.Join(dir, "none"), nil)
+	says(t, "no program", err, "fork/exec ")
+	script(t, program, "exec sleep 300")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err = check(ctx, program, nil)
+	says(t, "ended by somebody", err, "fettle check did not end within 10m0s")
+	c := child(ctx, "/bin/true")
+	if c.Dir != "/" || c.WaitDelay < time.Second || !c.SysProcAttr.Setpgid || c.SysProcAttr.Pdeathsig != syscall.SIGKILL {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The answer of a program counts, and how it ended.
+func TestAnswer(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "fettle")
+	for what, c := range map[string]struct {
+		text, says string
+		exit       int
+	}{
+		"well":      {`echo '{"a":7}'`, "", 0},
+		"with more": {`echo '{"a":7}'; head -c 300000 /dev/zero; exit 3`, "", 3},
+		"nothing":   {"exit 2", "EOF", 2},
+		"no JSON":   {"echo x", "invalid character", 0},
+		"killed":    {`echo '{"a":7}'; kill -9 $$`, "", -1},
+	} {
+		script(t, program, c.text)
+		var got struct{ A int }
+		exit, err := answer(child(t.Context(), program), &got)
+		if c.says != "" {
+			says(t, what, err, c.says)
+		} else if err != nil || got.A != 7 {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
+		if exit != c.exit {
+			t.Errorf("%s: exit status %d", what, exit)
+		}
+	}
+	exit, err := answer(child(t.Context(), program+"x"), nil)
+	if says(t, "no program", err, "fork/exec "); exit != -1 {
+		t.Errorf("no program: exit status %d", exit)
+	}
+}
+
+// The beginning of what a program says is kept, two kilobytes of it, as text.
+func TestHead(t *testing.T) {
+	h := &head{}
+	for _, s := range []string{" a", strings.Repeat("b", 2045), "cd", "e"} {
+		if n, err := h.Write([]byte(s)); n != len(s) || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	if got := h.String(); got != "a"+strings.Repeat("b", 2045)+"c" {
+		t.Errorf("%d bytes: %q", len(got), got[max(0, len(got)-5):])
+	}
+	h = &head{}
+	h.Write([]byte("x\xff \n"))
+	if h.String() != "x\ufffd" {
+		t.Errorf("%q", h)
+	}
+}
+
+// A program that others could replace is not run.
+func TestRunnable(t *testing.T) {
+	means.Root(t)
+	for what, c := range map[string]struct {
+		dir, file os.FileMode
+		dirs, own int // who owns them
+		says      string
+	}{
+		"root's":              {0o755, 0o755, 0, 0, ""},
+		"the group may write": {0o755, 0o775, 0, 0, "FILE is not run: FILE belongs to another user"},
+		"all may write":       {0o755, 0o757, 0, 0, "FILE is not run: FILE belongs to another user"},
+		"its folder":          {0o777, 0o755, 0, 0, "FILE is not run: DIR belongs to another user"},
+		"a folder like /tmp":  {0o777 | os.ModeSticky, 0o755, 0, 0, ""},
+		"another user's":      {0o755, 0o755, 0, 7, "FILE is not run: FILE belongs to another user"},
+		"in another user's":   {0o755, 0o755, 7, 0, "FILE is not run: DIR belongs to another user"},
+	} {
+		dir := filepath.Join(t.TempDir(), "d")
+		file := filepath.Join(dir, "fettle")
+		for _, err := range []error{os.Mkdir(dir, 0o700), os.WriteFile(file, nil, 0o700), os.Chown(file, c.own, 0), os.Chown(dir, c.dirs, 0),
+			os.Chmod(file, c.file), os.Chmod(dir, c.dir)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := Runnable(file)
+		if c.says == "" {
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			continue
+		}
+		says(t, what, err, strings.NewReplacer("FILE", file, "DIR", dir).Replace(c.says))
+	}
+	says(t, "not there", Runnable("/nonexistent/fettle"), "stat /nonexistent/fettle: ")
+	if err := Runnable("/proc"); err != nil { // below the root folder
+		t.Error(err)
+	}
+}
