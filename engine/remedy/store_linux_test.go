@@ -138,7 +138,8 @@ func TestStoreFolder(t *testing.T) {
 	must(t, "shared", errors.Join(os.Mkdir(top+"/shared", 0o700), os.Chmod(top+"/shared", 0o777)))
 	must(t, "group", errors.Join(os.Mkdir(top+"/group", 0o700), os.Chmod(top+"/group", 0o770)))
 	must(t, "link", os.Symlink(top+"/a", top+"/link"))
-	for dir, want := range map[string]string{"/sticky": "", "/shared": "it lies below " + top + "/shared, where users other than root can rename",
+	for dir, want := range map[string]string{"/sticky": "", "/shared": "it lies below " + top + "/shared, where users other " +
+		"than root can rename",
 		"/group": "it lies below", "/link": "", "/group/sub": "it lies below"} {
 		d, err := makeRoots(top + dir)
 		if !says(text(err), want) {
