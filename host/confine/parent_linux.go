@@ -104,6 +104,11 @@ func keepDescriptors() {
 	if unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC) == nil { // Linux 5.11
 		return
 	}
+	keepEachDescriptor()
+}
+
+// keepEachDescriptor is keepDescriptors on kernels that cannot do it with one call.
+func keepEachDescriptor() {
 	if d, err := os.Open("/proc/self/fd"); err == nil {
 		defer d.Close()
 		names, _ := d.Readdirnames(-1)

@@ -60,6 +60,22 @@ func behave() {
 	case "half":
 		unix.Write(channel, []byte("\xff\x00\x00\x00M\x00\x00\x00\x00half a mess"))
 		os.Exit(0)
+	case "handed": // names what it finds in the files that it was handed
+		var said []string
+		for i := range 2 {
+			f, err := Handed(i)
+			if err != nil {
+				said = append(said, err.Error())
+				continue
+			}
+			b := make([]byte, 100)
+			n, _ := f.ReadAt(b, 0)
+			said = append(said, string(b[:n]))
+		}
+		p.Say([]byte(strings.Join(said, "|")))
+	case "unfit": // a rule that cannot be kept must not be overlooked
+		_, err := confineSelf(Rules{Read: []string{"/nosuch"}}, ABI())
+		p.Say(fmt.Append(nil, err))
 	case "grumble":
 		fmt.Fprintln(os.Stderr, strings.Repeat("fatal error: this and that\n", 100_000))
 		os.Exit(2)
