@@ -260,6 +260,11 @@ func listening(t *testing.T, messages int) (c *Child, theirs *os.File) {
 	ours, theirs := pair(t)
 	c = &Child{conn: ours, job: Job{Host: local{}}, said: make(chan []byte, messages), gone: make(chan struct{}),
 		slots: make(chan struct{}, maxAsking), words: &head{}, stop: func() {}}
+	c.cmd = exec.Command("/bin/true")
+	if err := c.cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	close(c.gone)
 	t.Cleanup(func() { ours.Close(); theirs.Close() })
 	return c, theirs
 }
@@ -300,9 +305,6 @@ func TestChildIsBounded(t *testing.T) {
 				}
 			}
 			theirs.Close()
-			close(ch.gone)
-			ch.cmd = exec.Command("/bin/true")
-			ch.cmd.Run()
 			c.want = "the confined child ended: exit status 0"
 		}
 		<-done
