@@ -42,7 +42,8 @@ func TestClosed(t *testing.T) {
 		return func() { inThread(func() { confineThread(r, ABI()) }) }
 	}
 	for name, act := range map[string]func(){
-		"a child": child, "a thread": thread(Rules{Program: true, Write: []string{file}}), "a thread that fails": thread(Rules{Read: []string{"/nosuch"}}),
+		"a child": child, "a thread": thread(Rules{Program: true, Write: []string{file}}),
+		"a thread that fails": thread(Rules{Read: []string{"/nosuch"}}),
 		"descriptors": keepEachDescriptor,
 	} {
 		act()
