@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -37,8 +38,13 @@ func joined(t *testing.T, answer func(ask) ([]byte, error)) *Parent {
 	ours, theirs := pair(t)
 	open = append(open, ours, theirs)
 	p := &Parent{conn: ours, waiting: map[uint32]chan []byte{}}
+	if p.Say(nil); !p.send.TryLock() {
+		t.Fatal("it stays locked after a word")
+	}
+	p.send.Unlock()
 	go p.listen(ours)
 	go func() {
+		readFrame(theirs, ofChild)
 		for {
 			f, err := readFrame(theirs, ofChild)
 			if err != nil {
@@ -246,6 +252,13 @@ func TestParentLooks(t *testing.T) {
 			}
 		}
 	}
+	ours, theirs := pair(t)
+	defer ours.Close()
+	defer theirs.Close()
+	locks := &Child{conn: ours}
+	if err := locks.write(frame{kind: kindJob}); err != nil || !locks.send.TryLock() {
+		t.Fatalf("it stays locked after the job, %v", err)
+	}
 	if _, err := (&Child{}).look(t.Context(), []byte(`{"table":"x"}`)); !errors.Is(err, host.ErrNotRunning) {
 		t.Error(err)
 	}
@@ -305,6 +318,10 @@ func TestChildIsBounded(t *testing.T) {
 				}
 			}
 			theirs.Close()
+			if !ch.send.TryLock() {
+				t.Fatalf("%s: it stays locked after an answer", name)
+			}
+			ch.send.Unlock()
 			c.want = "the confined child ended: exit status 0"
 		}
 		<-done
@@ -324,6 +341,15 @@ func TestChildIsBounded(t *testing.T) {
 
 // TestReason: why a child said no more, in words.
 func TestReason(t *testing.T) {
+	unlocked := &head{}
+	unlocked.Write(nil)
+	if !unlocked.mu.TryLock() {
+		t.Fatal("it stays locked after a write")
+	}
+	unlocked.mu.Unlock()
+	if unlocked.firstLine(); !unlocked.mu.TryLock() {
+		t.Fatal("it stays locked after it was read")
+	}
 	for script, want := range map[string]string{
 		"exit 0": "the confined child ended: exit status 0", "exit 2": "the confined child ended: exit status 2",
 		"kill -9 $$":                        "the confined child ended: signal: killed (killed by somebody, or the host is out of memory)",
@@ -359,6 +385,9 @@ func TestReason(t *testing.T) {
 	h = &head{}
 	if h.Write([]byte("\n \xff first\nsecond")); h.firstLine() != "? first" {
 		t.Errorf("%q", h.firstLine())
+	}
+	if parting > 500*time.Millisecond || reaping > 5*time.Second || parting < time.Millisecond || reaping < parting {
+		t.Error("times", parting, reaping)
 	}
 	if beat < 100*1e6 || silence < 3*beat || answerTime < 10*1e9 {
 		t.Error("times")

@@ -44,7 +44,7 @@ func TestClosed(t *testing.T) {
 	for name, act := range map[string]func(){
 		"a child": child, "a thread": thread(Rules{Program: true, Write: []string{file}}),
 		"a thread that fails": thread(Rules{Read: []string{"/nosuch"}}),
-		"descriptors": keepEachDescriptor,
+		"descriptors":         keepEachDescriptor,
 	} {
 		act()
 		before := descriptors(t)

@@ -73,6 +73,19 @@ func behave() {
 			said = append(said, string(b[:n]))
 		}
 		p.Say([]byte(strings.Join(said, "|")))
+	case "diverged": // a thread with a filter of its own cannot be given another
+		ready := make(chan error)
+		go func() {
+			runtime.LockOSThread()
+			err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+			ready <- errors.Join(err, installFilter(filter(Rules{Program: true}), 0))
+			select {}
+		}()
+		err := <-ready
+		if err == nil {
+			_, err = confineSelf(Rules{}, 0)
+		}
+		p.Say(fmt.Append(nil, err))
 	case "unfit": // a rule that cannot be kept must not be overlooked
 		_, err := confineSelf(Rules{Read: []string{"/nosuch"}}, ABI())
 		p.Say(fmt.Append(nil, err))

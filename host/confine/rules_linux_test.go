@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"fettle/host"
+	"fettle/internal/means"
 )
 
 // TestHanded: a child finds the files that it is handed, in order, and no other.
@@ -43,6 +46,11 @@ func TestHanded(t *testing.T) {
 	}
 	c = start(t, "unfit")
 	if b, err := c.Receive(t.Context()); err != nil || ABI() > 0 && !strings.Contains(string(b), "what may be read: stat /nosuch") {
+		t.Errorf("%q, %v", b, err)
+	}
+	c = start(t, "diverged")
+	if b, err := c.Receive(t.Context()); err != nil ||
+		auditArch != 0 && !strings.Contains(string(b), "a thread already has a filter of its own") {
 		t.Errorf("%q, %v", b, err)
 	}
 	if _, _, err := Join(); err == nil {
@@ -235,5 +243,32 @@ func TestCommandsOnly(t *testing.T) {
 	defer delete(host.Commands, "nosuch")
 	if _, err := Command(t.Context(), host.Command{Name: "nosuch"}); err == nil {
 		t.Error("a command that is not installed was run")
+	}
+}
+
+// TestNoJob: a child whose first frame is no job, or that gets none, does nothing.
+func TestNoJob(t *testing.T) {
+	for name, f := range map[string]*frame{"another frame": {kind: kindAnswer, body: []byte("speak")}, "none": nil} {
+		ours, theirs := pair(t)
+		var said strings.Builder
+		cmd := exec.Command("/proc/self/exe", CheckVerb)
+		cmd.ExtraFiles, cmd.Stderr = []*os.File{theirs}, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		theirs.Close()
+		if f != nil {
+			if err := writeFrame(ours, *f); err != nil {
+				t.Error(err)
+			}
+			ours.SetReadDeadline(time.Now().Add(means.Patience))
+			if got, err := readFrame(ours, ofChild); err == nil {
+				t.Errorf("%s: it answers %q", name, got.body)
+			}
+		}
+		ours.Close()
+		if err := cmd.Wait(); err == nil || !strings.Contains(said.String(), "reading the job") {
+			t.Errorf("%s: %v, %s", name, err, said.String())
+		}
 	}
 }
