@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"fettle/engine/remedy/machine"
 	"fettle/engine/remedy/step"
@@ -208,5 +211,65 @@ func TestPreviewOfSteps(t *testing.T) {
 	p, err = e.PreviewUndo(t.Context(), c.ID, UndoOptions{})
 	if must(t, "preview", err); !strings.Contains(p.Text(200, true), "it already has its original state") {
 		t.Error(p.Text(200, true))
+	}
+}
+
+// TestNoRoomForAGuard: what a guard needs and cannot have is said.
+func TestNoRoomForAGuard(t *testing.T) {
+	e, dir, _ := changesAt(t, nil, doing[:1])
+	c, err := e.Store.Change("1")
+	must(t, "change", err)
+	put(t, dir+"/guard", "#!/bin/sh\necho ready\n", 0o755)
+	var was unix.Rlimit
+	must(t, "limit", unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	free, err := unix.Dup(0)
+	must(t, "dup", err)
+	unix.Close(free)
+	for _, more := range []int{0, 1, 2} { // its log, a pipe
+		must(t, "limit", unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(free + more), Max: was.Max}))
+		got, err := detach(c, dir+"/guard", time.Now())
+		must(t, "limit", unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
+		if got != "" || !errors.Is(err, unix.EMFILE) {
+			t.Errorf("with %d descriptors: %q, %v", more, got, err)
+		}
+	}
+	must(t, "remove", os.RemoveAll(e.Store.folder("0001")))
+	if got, err := detach(c, dir+"/guard", time.Now()); got != "" || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a guard without a log: %q, %v", got, err)
+	}
+	if got, err := copyProgram(c, dir+"/guard"); got != "" || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a copy into nothing: %q, %v", got, err)
+	}
+	put(t, dir+"/units", "", 0o644)
+	if got, err := e.Guard.bootUnit(c, dir+"/guard"); got != "" || err == nil {
+		t.Errorf("units are in a file: %q", got)
+	}
+	if got, err := (Guard{Units: dir + "/none"}).bootUnit(c, dir+"/guard"); got != "" || err != nil {
+		t.Errorf("without systemd: %q, %v", got, err)
+	}
+	must(t, "open", errors.Join(os.Remove(dir+"/units"), os.Mkdir(dir+"/units", 0o755), os.Chmod(dir+"/units", 0o777)))
+	if got, err := e.Guard.bootUnit(c, dir+"/guard"); got != "" || !says(text(err), "where users other than root can rename") {
+		t.Errorf("%q, %v", got, err)
+	}
+	must(t, "blocked", errors.Join(os.Chmod(dir+"/units", 0o755), os.WriteFile(dir+"/units/sysinit.target.wants", nil, 0o600)))
+	if got, err := e.Guard.bootUnit(c, dir+"/guard"); got != "" || err == nil {
+		t.Errorf("what wants units is a file: %q", got)
+	}
+	must(t, "again", errors.Join(os.RemoveAll(dir+"/units"), os.Mkdir(dir+"/units", 0o755), os.Mkdir(dir+"/units/"+bootUnitName("0001"), 0o755)))
+	if got, err := e.Guard.bootUnit(c, dir+"/guard"); got != "" || err == nil {
+		t.Errorf("the unit is a folder: %q", got)
+	}
+}
+
+// TestNoRoomForABootUnit: a unit that nothing wants is no guard.
+func TestNoRoomForABootUnit(t *testing.T) {
+	privately(t)
+	c := &Change{Head: Head{ID: "0001"}, store: &Store{Dir: "/state"}}
+	for inodes, ok := range map[int]bool{1: false, 2: false, 3: false, 4: true} { // the folder, the unit, what wants it, the link
+		units := tmpfs(t, fmt.Sprintf("mode=0755,nr_inodes=%d", inodes))
+		got, err := Guard{Units: units}.bootUnit(c, "/bin/fettle")
+		if (err == nil) != ok || (got == "") == ok || !ok && !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("room for %d: %q, %v", inodes, got, err)
+		}
 	}
 }

@@ -240,9 +240,25 @@ func TestCommandsOnly(t *testing.T) {
 		}
 	}
 	host.Commands["nosuch"] = host.CommandSpec{Paths: []string{"/nosuch/nosuch"}}
-	defer delete(host.Commands, "nosuch")
-	if _, err := Command(t.Context(), host.Command{Name: "nosuch"}); err == nil {
-		t.Error("a command that is not installed was run")
+	host.Commands["echo"] = host.CommandSpec{Paths: []string{"/nosuch/echo", "/bin/echo"}, Limit: means.Patience, MaxOutput: 1 << 10}
+	host.Commands["unfit"] = host.CommandSpec{Paths: []string{"/bin/echo"}, Limit: means.Patience, MaxOutput: 1 << 10,
+		Write: []string{"/proc/version/x"}}
+	defer func() {
+		for _, n := range []string{"nosuch", "echo", "unfit"} {
+			delete(host.Commands, n)
+		}
+	}()
+	if out, err := Command(t.Context(), host.Command{Name: "nosuch"}); !errors.Is(err, host.ErrNoCommand) {
+		t.Errorf("a command that is not installed: %+v, %v", out, err)
+	}
+	if out, err := Command(t.Context(), host.Command{Name: "echo", Args: []string{"a", "b"}}); err != nil || string(out.Stdout) != "a b\n" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if ABI() == 0 {
+		return
+	}
+	if out, err := Command(t.Context(), host.Command{Name: "unfit"}); !errors.Is(err, unix.ENOTDIR) || len(out.Stdout) > 0 {
+		t.Errorf("a command that cannot be confined: %+v, %v", out, err)
 	}
 }
 
