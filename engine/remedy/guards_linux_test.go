@@ -255,7 +255,8 @@ func TestNoRoomForAGuard(t *testing.T) {
 	if got, err := e.Guard.bootUnit(c, dir+"/guard"); got != "" || err == nil {
 		t.Errorf("what wants units is a file: %q", got)
 	}
-	must(t, "again", errors.Join(os.RemoveAll(dir+"/units"), os.Mkdir(dir+"/units", 0o755), os.Mkdir(dir+"/units/"+bootUnitName("0001"), 0o755)))
+	must(t, "again", errors.Join(os.RemoveAll(dir+"/units"), os.Mkdir(dir+"/units", 0o755),
+		os.Mkdir(dir+"/units/"+bootUnitName("0001"), 0o755)))
 	if got, err := e.Guard.bootUnit(c, dir+"/guard"); got != "" || err == nil {
 		t.Errorf("the unit is a folder: %q", got)
 	}

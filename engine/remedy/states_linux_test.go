@@ -234,6 +234,13 @@ func TestUndoUnconfirmed(t *testing.T) {
 			t.Errorf("%s: the guards are still there", name)
 		}
 	}
+	for at, file := range map[time.Duration]string{-time.Second: "old\n", time.Millisecond: "old\n"} { // it was not confirmed until then
+		e, dir, _ := changesAt(t, nil, with(past, ended))
+		err := e.UndoUnconfirmed(t.Context(), "1", time.Now().Add(at), false, func() {})
+		if got := read(t, dir+"/a"); err != nil || got != file {
+			t.Errorf("%s from now: %v, the file says %q", at, err, got)
+		}
+	}
 	e, _, _ := changesAt(t, nil)
 	if err := e.UndoUnconfirmed(t.Context(), "1", time.Time{}, false, func() {}); !errors.Is(err, ErrNoChange) {
 		t.Error(err)

@@ -370,6 +370,9 @@ func TestLinksAndDevices(t *testing.T) {
 			t.Errorf("%s: %v", link, err)
 		}
 	}
+	if sb, err := here.MDSuperblock("null"); sb != nil || err != nil && !strings.Contains(err.Error(), "/dev/null") {
+		t.Errorf("%+v, %v", sb, err)
+	}
 	if sb, err := here.MDSuperblock("nosuch0"); sb != nil || err != nil {
 		t.Errorf("%+v, %v", sb, err)
 	}
