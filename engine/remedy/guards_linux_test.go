@@ -214,6 +214,19 @@ func TestPreviewOfSteps(t *testing.T) {
 	}
 }
 
+// TestPreviewAfterABoot: what ended with its boot stays, and is not put back.
+func TestPreviewAfterABoot(t *testing.T) {
+	e, _, boot := changesAt(t, nil)
+	c := applied(t, e, step.SolicitRouter{Link: "nosuch"})
+	for b, want := range map[string]string{"now": "it only asks; addresses", "next": "it was running state of an earlier boot"} {
+		*boot = b
+		p, err := e.PreviewUndo(t.Context(), c.ID, UndoOptions{})
+		if must(t, "preview", err); len(p.Steps) != 1 || !strings.HasPrefix(p.Steps[0].Stays, want) || p.Steps[0].Number != 1 {
+			t.Errorf("in the boot %s: %+v", b, p.Steps)
+		}
+	}
+}
+
 // TestNoRoomForAGuard: what a guard needs and cannot have is said.
 func TestNoRoomForAGuard(t *testing.T) {
 	e, dir, _ := changesAt(t, nil, doing[:1])

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +28,9 @@ func TestChangesAreRead(t *testing.T) {
 		c, err := s.Change(id)
 		if (err == nil) != (want != "") || err == nil && c.ID != want || err != nil && !errors.Is(err, ErrNoChange) {
 			t.Errorf("%q: %v, %v", id, c, err)
+		}
+		if _, numeric := strconv.Atoi(id); (numeric != nil || id == "-1") && !strings.HasPrefix(text(err), strconv.Quote(id)+": ") {
+			t.Errorf("%q: it does not name what was asked for: %v", id, err)
 		}
 	}
 	plan, journal := read(t, file("0001", "plan.json")), read(t, file("0001", "journal.jsonl"))

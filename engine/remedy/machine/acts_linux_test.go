@@ -52,7 +52,15 @@ func TestLook(t *testing.T) {
 		"fifo": {Other, 0o600, 1},
 		"none": {Absent, 0, 0}, "file/x": {Absent, 0, 0}, "none/x": {Absent, 0, 0}} {
 		for _, content := range []bool{true, false} {
-			i, err := here.Look(dir+"/"+name, content)
+			var i Image
+			var err error
+			looked := make(chan struct{})
+			go func() { i, err = here.Look(dir+"/"+name, content); close(looked) }()
+			select {
+			case <-looked:
+			case <-time.After(means.Patience):
+				t.Fatal(name, "is read, and there is no end of it")
+			}
 			if err != nil || i.Type != c.typ || i.Mode != c.mode || i.Links != c.links || i.Foreign || i.Mount {
 				t.Errorf("%s: %+v, %v", name, i, err)
 			}

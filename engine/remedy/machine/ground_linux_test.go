@@ -14,6 +14,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	members "fettle/host"
 )
 
 const nobody = 65534
@@ -186,7 +188,12 @@ type pretended struct {
 	images map[string]Image
 }
 
-func (m pretended) Resolve(name string) (string, error) { return name, nil }
+func (m pretended) Resolve(name string) (string, error) {
+	if name == "/unresolved" {
+		return "", unix.ELOOP
+	}
+	return name, nil
+}
 func (m pretended) Look(name string, _ bool) (Image, error) {
 	if i, ok := m.images[name]; ok {
 		if i.Type == "broken" {
@@ -237,6 +244,7 @@ func TestRootsAlone(t *testing.T) {
 			"/srv/new cannot be changed safely: /srv belongs to user ID 7", "/srv", 7},
 		"a user's, below":        {with("/srv/f", Image{Type: Regular, UID: 7}), 1, "/srv", "/srv/f belongs to user ID 7", "/srv/f", 7},
 		"gone, below":            {with("/srv/f", Image{Type: Absent, UID: 7}), 1, "/srv", "", "", 0},
+		"cannot be resolved":     {with("", folder), 0, "/unresolved", "too many levels of symbolic links", "", 0},
 		"cannot be looked at":    {with("/srv/a", broken), 0, "/srv/a", "input/output error", "", 0},
 		"below, the same":        {with("/srv/f", broken), 1, "/srv", "input/output error", "", 0},
 		"cannot be listed":       {with("", folder), -1, "/srv", "input/output error", "", 0},
@@ -374,6 +382,16 @@ func TestLinksAndDevices(t *testing.T) {
 		t.Errorf("%+v, %v", sb, err)
 	}
 	if sb, err := here.MDSuperblock("nosuch0"); sb != nil || err != nil {
+		t.Errorf("%+v, %v", sb, err)
+	}
+	for err, want := range map[error]string{nil: "", unix.ENXIO: "", unix.ENODEV: "", unix.ENOMEDIUM: "", fs.ErrNotExist: "",
+		unix.EIO: "reading the superblock of /dev/sda: input/output error"} {
+		if sb, got := superblock("sda", members.MDMember{}, err); sb != nil || (got == nil) != (want == "") || got != nil && got.Error() != want {
+			t.Errorf("%v: %+v, %v", err, sb, got)
+		}
+	}
+	if sb, err := superblock("sda", members.MDMember{Superblock: []byte("none")}, nil); sb != nil || err == nil ||
+		!strings.HasPrefix(err.Error(), "/dev/sda: ") {
 		t.Errorf("%+v, %v", sb, err)
 	}
 	if mdAnswer < 10*time.Second || mdAnswer > 5*time.Minute {
