@@ -28,6 +28,7 @@ func TestClosed(t *testing.T) {
 	guard := Guard{Units: dir + "/units"}
 	for name, act := range map[string]func(){
 		"open and close": func() {
+			os.RemoveAll(dir + "/a")
 			s, err := OpenStoreAt(dir + "/a/b/state")
 			must(t, "store", err)
 			must(t, "close", s.Close())

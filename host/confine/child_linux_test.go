@@ -396,3 +396,27 @@ func TestReason(t *testing.T) {
 		t.Error("times")
 	}
 }
+
+// extracting remembers what it was asked to take apart.
+type extracting struct {
+	host.Source
+	asked *string
+}
+
+func (e extracting) Extract(_ context.Context, kind, name string, _ func(io.Reader) ([]byte, error)) ([]byte, error) {
+	*e.asked = kind + " " + name
+	return []byte("taken apart"), nil
+}
+
+// TestExtract: foreign data is taken apart here, of the kind and by the name that were asked for.
+func TestExtract(t *testing.T) {
+	var asked string
+	local := extracting{asked: &asked}
+	for name, s := range map[string]host.Source{"a child": (&Parent{}).Source(local), "alone": &live{local}} {
+		asked = ""
+		b, err := s.(host.Extractor).Extract(t.Context(), "kind", "/name", nil)
+		if string(b) != "taken apart" || err != nil || asked != "kind /name" {
+			t.Errorf("%s: %q, %v, asked %q", name, b, err, asked)
+		}
+	}
+}

@@ -87,7 +87,7 @@ func behave() {
 		}
 		p.Say(fmt.Append(nil, err))
 	case "unfit": // a rule that cannot be kept must not be overlooked
-		_, err := confineSelf(Rules{Read: []string{"/nosuch"}}, ABI())
+		_, err := confineSelf(Rules{Read: []string{"/nosuch"}}, full)
 		p.Say(fmt.Append(nil, err))
 	case "grumble":
 		fmt.Fprintln(os.Stderr, strings.Repeat("fatal error: this and that\n", 100_000))

@@ -111,6 +111,9 @@ func TestLookIsBounded(t *testing.T) {
 			t.Errorf("of %d bytes %d are read: %v", size, len(b), err)
 		}
 		f.Close()
+		if i, err := here.Look(dir+"/file", true); (err != nil) != fails || !fails && i.Size != size {
+			t.Errorf("of %d bytes %d are seen: %v", size, i.Size, err)
+		}
 	}
 	if _, err := readAll(-1); err == nil {
 		t.Error("what is not open is read")

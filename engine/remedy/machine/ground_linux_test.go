@@ -102,6 +102,10 @@ func TestGround(t *testing.T) {
 	if _, err := here.Create(dir+"/user/link/sub/new", nil); !errors.Is(err, unix.ELOOP) {
 		t.Error(err)
 	}
+	mk("user/shut", 0o600, nobody)
+	if i, err := here.Look(dir+"/user/shut/x", false); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("what its owner may not see is %+v, %v", i, err)
+	}
 	mk("stranger", 0o755, 54321)
 	if _, err := here.Create(dir+"/stranger/new", nil); err == nil || !strings.Contains(err.Error(), "no account has user ID 54321") {
 		t.Error(err)
@@ -186,28 +190,39 @@ type pretended struct {
 	Machine
 	many   int
 	images map[string]Image
+	calls  *int // left until one fails; nil: none does
+}
+
+func (m pretended) call() error {
+	if m.calls == nil {
+		return nil
+	}
+	if *m.calls--; *m.calls == 0 {
+		return unix.EIO
+	}
+	return nil
 }
 
 func (m pretended) Resolve(name string) (string, error) {
 	if name == "/unresolved" {
 		return "", unix.ELOOP
 	}
-	return name, nil
+	return name, m.call()
 }
 func (m pretended) Look(name string, _ bool) (Image, error) {
 	if i, ok := m.images[name]; ok {
 		if i.Type == "broken" {
 			return Image{}, unix.EIO
 		}
-		return i, nil
+		return i, m.call()
 	}
-	return Image{Type: Regular, Mode: 0o644}, nil
+	return Image{Type: Regular, Mode: 0o644}, m.call()
 }
 func (m pretended) List(dir string) ([]string, error) {
 	if m.many < 0 {
 		return nil, unix.EIO
 	}
-	return slices.Repeat([]string{"f"}, m.many), nil
+	return append(slices.Repeat([]string{"f"}, m.many), "last"), m.call()
 }
 
 // TestRootsAlone: what root's programs may work on, and what is said of the rest.
@@ -231,8 +246,8 @@ func TestRootsAlone(t *testing.T) {
 		"new":       {with("", folder), -1, "/srv/new", "", "", 0},
 		"new, deep": {with("", folder), -1, "/srv/new/x", "", "", 0},
 		"below it":  {with("", folder), 2, "/srv", "", "", 0},
-		"many":      {with("", folder), treeLimit - 1, "/srv", "", "", 0},
-		"too many":  {with("", folder), treeLimit, "/srv", "more than 200000 files", "", 0},
+		"many":      {with("", folder), treeLimit - 2, "/srv", "", "", 0},
+		"too many":  {with("", folder), treeLimit - 1, "/srv", "more than 200000 files", "", 0},
 		"a user's": {with("/srv/a", Image{Type: Regular, UID: 7}), 0, "/srv/a", "/srv/a belongs to user ID 7: whoever",
 			"/srv/a", 7},
 		"all may write": {with("/srv/a", Image{Type: Regular, Mode: 0o602}), 0, "/srv/a", "written by everybody (mode 0602)",
@@ -242,7 +257,9 @@ func TestRootsAlone(t *testing.T) {
 		"a device": {with("/srv/a", Image{Type: Other, Mode: 0o666, UID: 7}), 0, "/srv/a", "", "", 0},
 		"new, in a user's": {with("/srv", Image{Type: Folder, UID: 7}), 0, "/srv/new",
 			"/srv/new cannot be changed safely: /srv belongs to user ID 7", "/srv", 7},
-		"a user's, below":        {with("/srv/f", Image{Type: Regular, UID: 7}), 1, "/srv", "/srv/f belongs to user ID 7", "/srv/f", 7},
+		"a user's, below": {with("/srv/f", Image{Type: Regular, UID: 7}), 1, "/srv", "/srv/f belongs to user ID 7", "/srv/f", 7},
+		"gone, then a user's": {map[string]Image{"/": folder, "/srv": folder, "/srv/f": {Type: Absent}, "/srv/last": {UID: 7}}, 1, "/srv",
+			"/srv/last belongs to user ID 7", "/srv/last", 7},
 		"gone, below":            {with("/srv/f", Image{Type: Absent, UID: 7}), 1, "/srv", "", "", 0},
 		"cannot be resolved":     {with("", folder), 0, "/unresolved", "too many levels of symbolic links", "", 0},
 		"cannot be looked at":    {with("/srv/a", broken), 0, "/srv/a", "input/output error", "", 0},
@@ -259,6 +276,27 @@ func TestRootsAlone(t *testing.T) {
 		var s *Shared
 		if errors.As(err, &s) != (c.at != "") || c.at != "" && (s.At != c.at || s.Path != c.path || s.Owner != c.owner) {
 			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// Whichever look fails, nobody is told that only root can change something.
+func TestRootsAloneCannotLook(t *testing.T) {
+	images := map[string]Image{"/": {Type: Folder, Mode: 0o755}, "/srv": {Type: Folder, Mode: 0o755}, "/srv/a": {Type: Folder, Mode: 0o755},
+		"/srv/b": {Type: Regular, Foreign: true}}
+	for path, want := range map[string]int{"/srv/a": 6, "/srv/b": 5} { // calls at least
+		for i := 1; ; i++ {
+			left := i
+			err := RootsAlone(pretended{many: 2, images: images, calls: &left}, path)
+			if left > 0 {
+				if i <= want {
+					t.Errorf("%s: %d calls", path, i)
+				}
+				break
+			}
+			if !errors.Is(err, unix.EIO) {
+				t.Errorf("%s: when call %d failed: %v", path, i, err)
+			}
 		}
 	}
 }
