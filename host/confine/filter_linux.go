@@ -66,10 +66,10 @@ func (p *program) without(nr, arg, bits uint32) {
 	p.sub(nr, body)
 }
 
-// not lets system call nr through unless argument arg is one of values.
-func (p *program) not(nr, arg uint32, values ...uint32) {
+// not lets system call nr through unless its first argument is one of values.
+func (p *program) not(nr uint32, values ...uint32) {
 	var body program
-	body.load(offArgs + 8*arg)
+	body.load(offArgs)
 	body.when(refuse, values...)
 	body.ret(allow)
 	p.sub(nr, body)
@@ -188,7 +188,7 @@ func filter(r Rules) program {
 	p.fcntl()
 	p.only(unix.SYS_MADVISE, 2, advice...)
 	for _, nr := range []uint32{unix.SYS_TIMERFD_CREATE, unix.SYS_TIMER_CREATE} {
-		p.not(nr, 0, unix.CLOCK_REALTIME_ALARM, unix.CLOCK_BOOTTIME_ALARM) // wakes a machine that sleeps
+		p.not(nr, unix.CLOCK_REALTIME_ALARM, unix.CLOCK_BOOTTIME_ALARM) // wakes a machine that sleeps
 	}
 	if r.Network {
 		p.inet()

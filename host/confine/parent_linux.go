@@ -39,6 +39,9 @@ const (
 	maxTotal   = 256 << 20       // bytes of all messages
 	answerTime = 2 * time.Minute // for one table
 	lastWords  = 4 << 10         // bytes kept of what the child writes to standard error
+
+	parting = 100 * time.Millisecond // for a killed child to end
+	reaping = 500 * time.Millisecond // for one that closed its socket
 )
 
 // silence is how long a child may give no sign of life. Tests shorten it.
@@ -76,7 +79,7 @@ func Start(ctx context.Context, job Job) (*Child, error) {
 	c.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], CheckVerb}, Dir: "/",
 		Env: host.CleanEnv, Stderr: c.words, ExtraFiles: append([]*os.File{theirs}, job.Files...),
 		// A group of its own: Ctrl-C is for the parent, which ends the child.
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, WaitDelay: 100 * time.Millisecond}
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, WaitDelay: parting}
 	if err := c.cmd.Start(); err != nil {
 		conn.Close()
 		stop()
@@ -104,6 +107,11 @@ func keepDescriptors() {
 	if unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC) == nil { // Linux 5.11
 		return
 	}
+	keepEachDescriptor()
+}
+
+// keepEachDescriptor is keepDescriptors on kernels that cannot do it with one call.
+func keepEachDescriptor() {
 	if d, err := os.Open("/proc/self/fd"); err == nil {
 		defer d.Close()
 		names, _ := d.Readdirnames(-1)
@@ -138,7 +146,7 @@ func (c *Child) Close() {
 	c.conn.Close()
 	select {
 	case <-c.gone:
-	case <-time.After(100 * time.Millisecond):
+	case <-time.After(parting):
 	}
 }
 
@@ -268,7 +276,7 @@ func (c *Child) reason(err error) error {
 	}
 	select {
 	case <-c.gone:
-	case <-time.After(500 * time.Millisecond):
+	case <-time.After(reaping):
 		return errors.New("the confined child closed its socket")
 	}
 	text := "the confined child ended: " + c.cmd.ProcessState.String()

@@ -60,6 +60,35 @@ func behave() {
 	case "half":
 		unix.Write(channel, []byte("\xff\x00\x00\x00M\x00\x00\x00\x00half a mess"))
 		os.Exit(0)
+	case "handed": // names what it finds in the files that it was handed
+		var said []string
+		for i := range 2 {
+			f, err := Handed(i)
+			if err != nil {
+				said = append(said, err.Error())
+				continue
+			}
+			b := make([]byte, 100)
+			n, _ := f.ReadAt(b, 0)
+			said = append(said, string(b[:n]))
+		}
+		p.Say([]byte(strings.Join(said, "|")))
+	case "diverged": // a thread with a filter of its own cannot be given another
+		ready := make(chan error)
+		go func() {
+			runtime.LockOSThread()
+			err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+			ready <- errors.Join(err, installFilter(filter(Rules{Program: true}), 0))
+			select {}
+		}()
+		err := <-ready
+		if err == nil {
+			_, err = confineSelf(Rules{}, 0)
+		}
+		p.Say(fmt.Append(nil, err))
+	case "unfit": // a rule that cannot be kept must not be overlooked
+		_, err := confineSelf(Rules{Read: []string{"/nosuch"}}, full)
+		p.Say(fmt.Append(nil, err))
 	case "grumble":
 		fmt.Fprintln(os.Stderr, strings.Repeat("fatal error: this and that\n", 100_000))
 		os.Exit(2)

@@ -112,18 +112,23 @@ func find(op, name string) (spot, error) {
 	return s, nil
 }
 
+const folderOnly = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+
 // below opens a folder without following any link (openat2(2)); kernels
 // before 5.6 are asked folder by folder.
 func below(fd int, rest string) (int, error) {
-	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	how := unix.OpenHow{Flags: folderOnly, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	dir, err := unix.Openat2(fd, rest, &how)
-	if err != unix.ENOSYS {
-		return dir, err
+	if err == unix.ENOSYS {
+		return folderByFolder(fd, rest)
 	}
-	dir = fd
+	return dir, err
+}
+
+func folderByFolder(fd int, rest string) (int, error) {
+	dir := fd
 	for _, part := range split(rest) {
-		next, err := unix.Openat(dir, part, flags, 0)
+		next, err := unix.Openat(dir, part, folderOnly, 0)
 		if dir != fd {
 			unix.Close(dir)
 		}

@@ -26,21 +26,25 @@ func (Linux) MDSuperblock(device string) (*mdraid.Superblock, error) {
 		raw, err := host.ReadMDMember(device)
 		got <- answer{raw, err}
 	}()
-	var a answer
 	select {
-	case a = <-got:
+	case a := <-got:
+		return superblock(device, a.raw, a.err)
 	case <-time.After(mdAnswer):
 		return nil, fmt.Errorf("/dev/%s did not answer within %s", device, mdAnswer)
 	}
+}
+
+// superblock is what a device answered.
+func superblock(device string, raw host.MDMember, err error) (*mdraid.Superblock, error) {
 	switch {
-	case errors.Is(a.err, fs.ErrNotExist), errors.Is(a.err, unix.ENXIO), errors.Is(a.err, unix.ENODEV), errors.Is(a.err, unix.ENOMEDIUM):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENOMEDIUM):
 		return nil, nil
-	case len(a.raw.Superblock) == 0 && a.err != nil:
-		return nil, fmt.Errorf("reading the superblock of /dev/%s: %w", device, a.err)
-	case len(a.raw.Superblock) == 0:
+	case len(raw.Superblock) == 0 && err != nil:
+		return nil, fmt.Errorf("reading the superblock of /dev/%s: %w", device, err)
+	case len(raw.Superblock) == 0:
 		return nil, nil
 	}
-	sb, err := mdraid.Parse(a.raw.Superblock)
+	sb, err := mdraid.Parse(raw.Superblock)
 	if err != nil {
 		return nil, fmt.Errorf("/dev/%s: %w", device, err)
 	}

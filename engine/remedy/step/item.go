@@ -187,10 +187,8 @@ func PutBack(ctx context.Context, s *Site, was Item, content []byte) error {
 			return fmt.Errorf("journaled MTU %q of %s: %w", was.Value, was.Path, err)
 		}
 		return s.Machine.SetMTU(was.Index, mtu)
-	case EnabledItem, ActiveItem:
-		return putBackUnit(ctx, s, was, now)
 	}
-	return fmt.Errorf("unknown kind of item %q", was.Kind)
+	return putBackUnit(ctx, s, was, now) // ReadItem knows no further kinds than those of units
 }
 
 func (it Item) Content() []byte {
