@@ -58,7 +58,6 @@ test%: export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false
 test%: export GORACE = atexit_sleep_ms=0
 
 # Both kinds at once, and of each some packages (-p): many wait for a clock or other processes.
-# The proofs begin first, because they take longest.
 test:
 	@$(MAKE) -s -j2 test-deps test-vet
 	@$(MAKE) -s -k -j2 test-raced test-plain
@@ -76,7 +75,7 @@ test-raced:
 test-plain: export CGO_ENABLED = 0
 test-plain: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-plain:
-	@$(GO) test -p 3 $(TEST_FLAGS) ./traps/proofs $$($(GO) list ./... | grep -vxF "$(RACED_PACKAGES)")
+	@$(GO) test -p 3 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF "$(RACED_PACKAGES)")
 
 # For the time between two edits: what boots no machine and waits for nothing long.
 test-fast:
