@@ -20,7 +20,7 @@ const avahi = "[server]\nuse-ipv4=yes\nuse-ipv6=no\nenable-dbus=no\nallow-interf
 // greeting asks a machine that is switched off.
 const greeting = `#!/bin/sh
 # Is the backup server up?
-ssh -o BatchMode=yes -o ConnectTimeout=2 192.0.2.20 true || echo "no answer from the backup server"
+ssh -o BatchMode=yes -o ConnectTimeout=5 192.0.2.20 true || echo "no answer from the backup server"
 `
 
 var (
