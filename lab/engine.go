@@ -39,12 +39,9 @@ const kernelFD = "/proc/self/fd/6"
 // acpiFD is a table of the firmware's, where there is one.
 const acpiFD = "/proc/self/fd/7"
 
-// preloadFD is what User-Mode Linux is started with on some processors (internal/uml).
-const preloadFD = "/proc/self/fd/8"
-
 // argv is the command that boots k under its engine. Descriptors: 3 is the
 // image, 4 is what the guest's channel is written to, 5 is its (silent) input,
-// 6 is the kernel, 7 an ACPI table, 8 a library that is loaded first.
+// 6 is the kernel, 7 an ACPI table, 8 a library that is loaded first on some processors (internal/uml).
 func (k Kernel) argv(memMiB int, opt Options) ([]string, error) {
 	switch k.Engine {
 	case "uml":

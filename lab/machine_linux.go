@@ -60,13 +60,6 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 		return nil, fmt.Errorf("opening the kernel: %w", err)
 	}
 	defer kernel.Close()
-	var preload *os.File
-	if opt.Kernel.Engine == "uml" {
-		if preload, err = uml.Preload(); err != nil {
-			return nil, err
-		}
-		defer preload.Close()
-	}
 	fromGuest, toHost, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -78,9 +71,6 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 	m := &machine{console: &tail{also: opt.Console}, leash: leash, done: make(chan error, 1), gone: make(chan struct{})}
 	m.cmd = exec.Command(opt.Init, append([]string{Supervise, room(memMiB, opt.disk)}, withClient(client, argv)...)...)
 	m.cmd.ExtraFiles = []*os.File{img, toHost, silent, kernel, table}
-	if preload != nil {
-		m.cmd.ExtraFiles = append(m.cmd.ExtraFiles, preload)
-	}
 	m.cmd.Stdout, m.cmd.Stderr = m.console, m.console
 	if opt.Shell != "" {
 		m.cmd.Stdin, m.cmd.Stdout = os.Stdin, os.Stdout
@@ -89,9 +79,6 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 	// A UML kernel's processes start as copies of it, whose memory it then unmaps. In
 	// a static one that takes glibc's rseq(2) area along, which is their end (SIGSEGV).
 	m.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "GLIBC_TUNABLES=glibc.pthread.rseq=0"}
-	if preload != nil {
-		m.cmd.Env = append(m.cmd.Env, "LD_PRELOAD="+preloadFD)
-	}
 	m.cmd.WaitDelay = time.Second
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Setsid: true}
 	if os.Geteuid() != 0 {
@@ -101,7 +88,9 @@ func boot(opt Options, img *os.File, memMiB int, each func(message)) (*machine, 
 	}
 	free := func() {}
 	if opt.Kernel.Engine == "uml" {
-		free, err = places.start(m.cmd.Start)
+		if err = uml.Help(m.cmd); err == nil {
+			free, err = places.start(m.cmd.Start)
+		}
 	} else {
 		err = m.cmd.Start()
 	}

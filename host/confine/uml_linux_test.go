@@ -48,18 +48,13 @@ exec halt -f
 	cmd := exec.CommandContext(ctx, kernel, "mem=256M", "rootfstype=hostfs", "rootflags=/", "ro", "init="+script, "con=null", "con0=null,fd:1",
 		"uml_dir="+dir, "umid=confine", "panic=-1", "quiet")
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-	preload, err := uml.Preload()
-	if err != nil {
+	if err := uml.Help(cmd); err != nil {
 		t.Fatal(err)
-	}
-	if preload != nil {
-		defer preload.Close()
-		cmd.ExtraFiles, cmd.Env = []*os.File{preload}, append(cmd.Env, "LD_PRELOAD=/proc/self/fd/3")
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = 5 * time.Second
-	err = cmd.Run()
+	err := cmd.Run()
 	for _, want := range []string{"THE END", "--- PASS: TestEveryRule", "--- PASS: TestSignalByDescriptor", "this kernel has none"} {
 		if !strings.Contains(out.String(), want) {
 			t.Fatalf("the guest does not say %q (%v):\n%s", want, err, out.String())

@@ -17,16 +17,28 @@ import (
 //go:embed preload/ptrace.c
 var source string
 
-var compiled = sync.OnceValues(compile)
+// library stays open as long as the program runs: each kernel is started with the same one.
+var library = sync.OnceValues(inMemory)
 
-// Preload returns an open library that a kernel is to be started with (ld.so(8), LD_PRELOAD);
-// nil where it needs none. The caller closes it. A kernel that is linked statically
-// cannot be helped so.
-func Preload() (*os.File, error) {
+// Help has a kernel that is not yet started load what it needs on this processor, if anything, first (ld.so(8),
+// LD_PRELOAD), by a descriptor behind those of cmd.ExtraFiles. A kernel that is linked statically cannot be helped so.
+// cmd.Env is what the kernel shall have, not nil.
+func Help(cmd *exec.Cmd) error {
 	if !NeedsCompiler() {
-		return nil, nil
+		return nil
 	}
-	library, err := compiled()
+	f, err := library()
+	if err != nil {
+		return err
+	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("LD_PRELOAD=/proc/self/fd/%d", 2+len(cmd.ExtraFiles)))
+	return nil
+}
+
+// inMemory is the library as a file without a name, which no mount's noexec keeps from being loaded.
+func inMemory() (*os.File, error) {
+	b, err := compile()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +47,7 @@ func Preload() (*os.File, error) {
 		return nil, fmt.Errorf("a file in memory for what User-Mode Linux needs on this processor: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "uml")
-	if _, err := f.Write(library); err != nil {
+	if _, err := f.Write(b); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("writing what User-Mode Linux needs on this processor: %w", err)
 	}
@@ -52,7 +64,7 @@ func compile() ([]byte, error) {
 	name := filepath.Join(dir, "ptrace.so")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, Compiler, "-O2", "-shared", "-fPIC", "-nostdlib", "-x", "c", "-o", name, "-")
+	cmd := exec.CommandContext(ctx, compiler, "-O2", "-shared", "-fPIC", "-nostdlib", "-x", "c", "-o", name, "-")
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + dir}
 	cmd.Stdin = strings.NewReader(source)
 	if out, err := cmd.CombinedOutput(); err != nil {

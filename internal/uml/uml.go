@@ -3,8 +3,8 @@ package uml
 
 import "golang.org/x/sys/cpu"
 
-// Compiler makes what a kernel needs on some processors (NeedsCompiler).
-const Compiler = "/usr/bin/cc"
+// compiler makes what a kernel needs on some processors (NeedsCompiler).
+const compiler = "/usr/bin/cc"
 
 // NeedsCompiler reports whether kernels before 6.13 need help here: AMX's tiles make what
 // XSAVE stores of a process larger than they have room for (arch/x86/um/user-offsets.c).

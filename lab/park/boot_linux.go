@@ -151,13 +151,8 @@ func machine(ctx context.Context, root string, r Recipe, dir string) (string, er
 	}
 	cmd := exec.CommandContext(ctx, "linux.uml", args...)
 	cmd.Env = append(os.Environ(), "TMPDIR=/dev/shm")
-	preload, err := uml.Preload()
-	if err != nil {
+	if err := uml.Help(cmd); err != nil {
 		return "", err
-	}
-	if preload != nil {
-		defer preload.Close()
-		cmd.ExtraFiles, cmd.Env = []*os.File{preload}, append(cmd.Env, "LD_PRELOAD=/proc/self/fd/3")
 	}
 	if err := booted(cmd, dir); err != nil {
 		return "", err
