@@ -30,17 +30,14 @@ func (im *image) modules(dir string, names, may []string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kernel's modules: %w", err)
 	}
-	builtin, _ := os.ReadFile(filepath.Join(dir, "modules.builtin"))
+	builtin := readBuiltin(dir)
 	var order []string // in the order in which to load
 	seen := map[string]bool{}
 	for i, n := range slices.Concat(names, may) {
 		key := moduleName(n)
 		file, ok := deps.file[key]
 		if !ok {
-			if strings.Contains(strings.ReplaceAll(string(builtin), "-", "_"), "/"+key+".ko") {
-				continue
-			}
-			if i >= len(names) {
+			if builtin[key] || i >= len(names) {
 				continue
 			}
 			return nil, fmt.Errorf("this kernel has no module %s (looked in %s)", n, dir)
@@ -87,6 +84,24 @@ func readModulesDep(name string) (modulesDep, error) {
 		d.needs[file] = strings.Fields(needs)
 	}
 	return d, nil
+}
+
+// readBuiltin reads which modules a kernel has built in: modules.builtin names those that
+// could be modules, modules.builtin.modinfo (NAME.TAG=VALUE, each ended by a zero) others
+// that have parameters, too: ipv6 cannot be a module from Linux 7.1 on (net/ipv6/Kconfig).
+func readBuiltin(dir string) map[string]bool {
+	builtin := map[string]bool{}
+	list, _ := os.ReadFile(filepath.Join(dir, "modules.builtin"))
+	for line := range strings.Lines(string(list)) {
+		builtin[moduleName(strings.TrimSpace(line))] = true
+	}
+	info, _ := os.ReadFile(filepath.Join(dir, "modules.builtin.modinfo"))
+	for field := range strings.SplitSeq(string(info), "\x00") {
+		if name, _, ok := strings.Cut(field, "."); ok {
+			builtin[moduleName(name)] = true
+		}
+	}
+	return builtin
 }
 
 // module adds one module, unpacked: not every kernel unpacks by itself.

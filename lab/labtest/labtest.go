@@ -16,8 +16,21 @@ func Programs(t testing.TB) lab.Options {
 	return lab.Options{Init: filepath.Join(dir, "fettle-lab"), Fettle: filepath.Join(dir, "fettle")}
 }
 
-// Options are for a scenario on User-Mode Linux.
+// quick is the kernel that lab/kernels/uml/build has put beside the distribution's.
+const quick = "uml/new"
+
+// Options are for a scenario on User-Mode Linux: the quick one, where there is one.
 func Options(t testing.TB) lab.Options {
+	t.Helper()
+	opt := Distribution(t)
+	if k, err := lab.Built(quick); err == nil {
+		opt.Kernel = k
+	}
+	return opt
+}
+
+// Distribution are Options on the distribution's own kernel.
+func Distribution(t testing.TB) lab.Options {
 	t.Helper()
 	means.Tool(t, "linux.uml")
 	k, err := lab.UML()

@@ -6,6 +6,7 @@ import (
 
 	"fettle/internal/means"
 	"fettle/lab"
+	"fettle/lab/labtest"
 )
 
 const (
@@ -21,7 +22,8 @@ func TestRota(t *testing.T) {
 	if len(due) == 0 {
 		means.Left(t, "nothing has its turn")
 	}
-	play(t, due)
+	opt := labtest.Options(t)
+	play(t, due, func(string) lab.Options { return opt })
 }
 
 // TestRotaIsWhole: in ten turns each has had its own.
