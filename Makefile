@@ -50,8 +50,7 @@ UNRACED = ./fleet/hub/store/... ./fleet/hub/web
 RACED_PACKAGES = $$($(GO) list $(RACED) | grep -vxF "$$($(GO) list $(UNRACED))")
 RACED_PAGE = TestLive|TestHealth|TestHealthOfWhoHangsUp|TestMetrics|TestServeEnds|TestPageBesideAFlood|TestFeed
 # The database's C code, translated, has no goroutines: instrumented, it is most of what the hub's tests cost.
-# With no function inlined (-l) an eighth less is to be instrumented.
-RACE = -race '-gcflags=all=-dwarf=false -l' '-gcflags=modernc.org/sqlite/lib=-dwarf=false -l -race=false'
+RACE = -race '-gcflags=modernc.org/sqlite/lib=-dwarf=false -race=false'
 # Nobody looks at these tests with a debugger: without its tables less is compiled, and 200
 # programs are linked in half the time. Without paths of this checkout, the copies that tests
 # make of it are compiled from the same cache. All is vetted once, before, not by each go test.

@@ -21,7 +21,7 @@ func TestSyncs(t *testing.T) { sample(t, "powercut/raid10-syncs") }
 
 func sample(t *testing.T, name string) {
 	means.Short(t, "boots a machine and cuts its power")
-	opt := labtest.Options(t)
+	opt := labtest.Distribution(t) // what dm-log-writes logs was audited on it
 	for _, e := range Experiments {
 		if e.Name != name {
 			continue

@@ -47,15 +47,14 @@ func prey(t *testing.T) (root, roots string) {
 }
 
 // renewed does as root what fettle netboot fetch --stage --like and swap do.
-func renewed(t *testing.T, root, stage string) error {
+func renewed(t *testing.T, h *host.Host, root, stage string) error {
 	part, err := Prepare(stage)
 	if err != nil {
 		return err
 	}
 	defer part.Drop()
-	src, _ := host.NewLive()
 	if err = UnpackGzip(bytes.NewReader(tarball(tree("new")...)), part.Root); err == nil {
-		err = Carry(t.Context(), host.New(src), root, part, rel)
+		err = Carry(t.Context(), h, root, part, rel)
 	}
 	if err == nil {
 		err = Note(part.Root, rel)
@@ -90,7 +89,7 @@ func TestRenewAmongOthers(t *testing.T) {
 	})
 	done := 0
 	for i := range 60 {
-		if renewed(t, root, filepath.Join(root, ".fettle-netboot-"+string(rune('a'+i%26)))) == nil {
+		if renewed(t, live(t), root, filepath.Join(root, ".fettle-netboot-"+string(rune('a'+i%26)))) == nil {
 			done++
 		}
 		old, _ := filepath.Glob(root + "/.fettle-netboot-*")
@@ -119,7 +118,7 @@ func TestPlantedStages(t *testing.T) {
 	plant := func() {
 		t.Helper()
 		os.RemoveAll(stage)
-		if err := renewed(t, root, stage); err != nil {
+		if err := renewed(t, live(t), root, stage); err != nil {
 			t.Fatal(err)
 		}
 		if err := Swap(root, stage, false); err != nil {
@@ -161,3 +160,14 @@ func TestPlantedStages(t *testing.T) {
 }
 
 func mkfifo(name string) error { return unix.Mkfifo(name, 0o666) }
+
+// live is this machine.
+func live(t *testing.T) *host.Host {
+	t.Helper()
+	src, err := host.NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return host.New(src)
+}

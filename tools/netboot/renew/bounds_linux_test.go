@@ -30,7 +30,7 @@ func TestOnDisk(t *testing.T) {
 			err = errors.Join(os.WriteFile(dir+"/initrd.gz", initrd, 0o644), os.WriteFile(dir+"/web1.cfg", []byte("ours"), 0o644))
 		}
 		if err == nil {
-			err = renewed(t, old, filepath.Join(old, ".fettle-netboot-x"))
+			err = renewed(t, live(t), old, filepath.Join(old, ".fettle-netboot-x"))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestGrubModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	stage := filepath.Join(root, ".fettle-netboot-x")
-	if err := renewed(t, root, stage); err != nil {
+	if err := renewed(t, live(t), root, stage); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(root, rel, "grub/x86_64-efi/gone.mod")); err == nil {

@@ -303,6 +303,7 @@ func unpacked(t *testing.T, dir, build string, stage bool, more ...func(*Part) e
 	t.Helper()
 	part, err := Prepare(dir)
 	if err == nil {
+		defer part.Drop()
 		err = UnpackGzip(bytes.NewReader(tarball(tree(build)...)), part.Root)
 	}
 	for _, f := range more {
