@@ -202,7 +202,7 @@ func Swapped(root, stage string) (bool, error) {
 	defer r.Close()
 	defer s.Close()
 	left, err := misplaced(r, all, true)
-	return len(left) == 0, err
+	return err == nil && len(left) == 0, err
 }
 
 // misplaced are the places that do not hold what they should: the new, or the

@@ -213,6 +213,94 @@ func TestForeignNotes(t *testing.T) {
 	}
 }
 
+func TestNote(t *testing.T) {
+	r := folder(t)
+	if err := Note(r, rel); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of no tree: %v", err)
+	}
+	pipe := filepath.Join(r.Name(), rel, "pipe")
+	if err := errors.Join(r.MkdirAll(rel, 0o755), mkfifo(pipe)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Note(r, rel); err == nil || !strings.Contains(err.Error(), "neither a file") {
+		t.Errorf("of a tree with a FIFO: %v", err)
+	}
+	if err := os.Remove(pipe); err != nil {
+		t.Fatal(err)
+	}
+	if err := Note(r, rel); err != nil {
+		t.Error(err)
+	}
+	if err := Note(r, rel); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("once more: %v", err)
+	}
+}
+
+// TestNoStage: what is asked of a stage that is not there, or in a folder that is not, is an error.
+func TestNoStage(t *testing.T) {
+	root := lay(t, "old")
+	for _, stage := range []string{root + "/none", root + "/none/none"} {
+		done, err := Swapped(root, stage)
+		for what, err := range map[string]error{
+			"swapped": err, "verify": Verify(stage), "swap": Swap(root, stage, true), "swap back": Swap(root, stage, false),
+		} {
+			if done || !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s, %s: %t, %v", stage, what, done, err)
+			}
+		}
+	}
+	stage := staged(t, root)
+	if err := os.RemoveAll(filepath.Join(root, "debian-installer")); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := Swapped(root, stage); done || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing is served: %t, %v", done, err)
+	}
+}
+
+func TestExchangeWithNothing(t *testing.T) {
+	full, empty := folder(t), folder(t)
+	if err := full.MkdirAll(rel, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{exchange(full, empty, rel), exchange(empty, full, rel)} {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestMenuExchanged: the menu that was read by path is not the one below the open folder.
+func TestMenuExchanged(t *testing.T) {
+	old, fresh := lay(t, "old"), lay(t, "new")
+	name := filepath.Join(rel, "boot-screens/syslinux.cfg")
+	serial := "serial 1 57600\nlabel install\n\tkernel debian-installer/amd64/linux\n\tappend console=ttyS1,57600n8 ---\n"
+	if err := os.WriteFile(filepath.Join(old, name), []byte(serial), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.OpenRoot(filepath.Dir(fresh))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	for _, other := range []string{"", "label other\n"} {
+		root := folder(t)
+		if other != "" {
+			err = errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.WriteFile(name, []byte(other), 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err := console(t.Context(), live(t), old, &Part{Root: root, dir: dir, name: filepath.Base(fresh)})
+		if err == nil || !strings.Contains(err.Error(), "syslinux.cfg was exchanged at that moment") {
+			t.Errorf("%q: %v", other, err)
+		}
+		if b, _ := root.ReadFile(name); string(b) != other {
+			t.Errorf("%q is written", b)
+		}
+	}
+}
+
 // TestPart: a tree has its name when it is whole, and where nothing else has it.
 func TestPart(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "tree")
@@ -388,6 +476,25 @@ func TestNothingStaysOpen(t *testing.T) {
 	for fd, to := range open() {
 		if was[fd] == "" {
 			t.Errorf("%s is open", to)
+		}
+	}
+}
+
+// TestSumsThatCannotBeMade: a stage whose tree is gone, or holds what has no sum, is not verified.
+func TestSumsThatCannotBeMade(t *testing.T) {
+	for want, act := range map[string]func(stage string) error{
+		"no such file":   func(stage string) error { return os.RemoveAll(filepath.Join(stage, rel)) },
+		"neither a file": func(stage string) error { return mkfifo(filepath.Join(stage, rel, "pipe")) },
+	} {
+		root := lay(t, "old")
+		stage := staged(t, root)
+		if err := act(stage); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range []error{Verify(stage), Swap(root, stage, true)} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
 		}
 	}
 }
