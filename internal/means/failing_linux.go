@@ -18,7 +18,7 @@ const begins, ends = "/fettle-test-begins", "/fettle-test-ends"
 
 // Failing runs act after prepare in copies of the test under strace(1), and has one system call
 // fail in each (EIO): those of act that are named ("fsync,renameat") and that matter, half of
-// them at each commit. It fails the test where act returns no error all the same. act does all
+// them at each commit. It fails the test where act returns no error. act does all
 // in its own goroutine.
 func Failing(t *testing.T, names string, matters func(call string) bool, prepare func(), act func() error) {
 	t.Helper()
@@ -80,8 +80,8 @@ func underStrace(t *testing.T, args ...string) ([]string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), Tool(t, "strace"), append(append([]string{"-f", "-qq", "-y", "-e", "signal=none", "-o", out}, args...),
-		self, "-test.run=^"+t.Name()+"$")...)
+	argv := append([]string{"-f", "-qq", "-y", "-e", "signal=none", "-o", out}, args...)
+	cmd := exec.CommandContext(t.Context(), Tool(t, "strace"), append(argv, self, "-test.run=^"+t.Name()+"$")...)
 	cmd.Env = append(os.Environ(), tracedEnv+"="+t.Name())
 	said, failed := cmd.CombinedOutput()
 	if failed != nil {

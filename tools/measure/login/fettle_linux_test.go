@@ -79,7 +79,8 @@ func TestFettle(t *testing.T) {
 		if err != nil || json.Unmarshal([]byte(out), &rep) != nil {
 			t.Fatalf("%v: %s%s", err, out, errs)
 		}
-		if rep.Format != "fettle-login" || rep.User != "anna" || rep.Total.Median < 0.5 || len(rep.Slow) == 0 || // a busy machine has another slow phase
+		// A busy machine may have another slow phase.
+		if rep.Format != "fettle-login" || rep.User != "anna" || rep.Total.Median < 0.5 || len(rep.Slow) == 0 ||
 			rep.Slow[0].Phase != "auth none" ||
 			rep.Each[0]["auth none"] < 0.5 {
 			t.Errorf("%+v", rep)

@@ -85,7 +85,8 @@ func TestFetch(t *testing.T) {
 		t.Errorf("%d bytes, told %v: %v", got.Len(), told, err)
 	}
 	bad := new(Untrusted)
-	if err := of("/it").Fetch(t.Context(), &failing{left: 1000}, nil); err == nil || !strings.Contains(err.Error(), "keeping the tree: no space") ||
+	err = of("/it").Fetch(t.Context(), &failing{left: 1000}, nil)
+	if err == nil || !strings.Contains(err.Error(), "keeping the tree: no space") ||
 		errors.As(err, &bad) {
 		t.Errorf("a full disk: %v", err)
 	}
@@ -126,10 +127,12 @@ func TestGoodSignature(t *testing.T) {
 func TestParseRelease(t *testing.T) {
 	a, b := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
 	const date = "Sat, 09 May 2026 08:12:55 UTC"
-	r, err := parseRelease([]byte("Suite: stable\r\nCodename:  trixie \nDate: " + date + "\nValid-Until: Sun, 10 May 2026 08:12:55 UTC\nMD5Sum:\n " +
-		b + " 1 main/md5\nSHA256:\n " + a + " 12 ./main/x\n " + b + "  main/short\n " + b[2:] + " 1 main/half\n" + b + " 1 main/flush\nSHA512:\n " +
-		b + " 1 main/512\n"))
-	if err != nil || r.codename != "trixie" || r.suite != "stable" || r.date.Format(time.RFC1123) != date || r.until.Sub(r.date) != 24*time.Hour {
+	r, err := parseRelease([]byte("Suite: stable\r\nCodename:  trixie \nDate: " + date + "\nValid-Until: Sun, 10 May 2026 08:12:55 UTC\n" +
+		"MD5Sum:\n " + b + " 1 main/md5\n" +
+		"SHA256:\n " + a + " 12 ./main/x\n " + b + "  main/short\n " + b[2:] + " 1 main/half\n" + b + " 1 main/flush\n" +
+		"SHA512:\n " + b + " 1 main/512\n"))
+	if err != nil || r.codename != "trixie" || r.suite != "stable" || r.date.Format(time.RFC1123) != date ||
+		r.until.Sub(r.date) != 24*time.Hour {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if len(r.sums) != 1 || r.sums["main/x"] != a {

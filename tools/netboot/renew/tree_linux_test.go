@@ -137,7 +137,8 @@ func TestOpenFile(t *testing.T) {
 // TestSum: each change of a tree changes its sum, and that of what lies beside it does not.
 func TestSum(t *testing.T) {
 	r := folder(t)
-	err := errors.Join(r.MkdirAll("d/e", 0o755), r.WriteFile("d/e/f", []byte("text"), 0o644), r.Symlink("e/f", "d/l"), r.WriteFile("beside", nil, 0o644))
+	err := errors.Join(r.MkdirAll("d/e", 0o755), r.WriteFile("d/e/f", []byte("text"), 0o644), r.Symlink("e/f", "d/l"),
+		r.WriteFile("beside", nil, 0o644))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +393,8 @@ func TestUnpackPart(t *testing.T) {
 		return z
 	}
 	r := folder(t)
-	err := Unpack(archive(entry{name: "./"}, entry{name: "a/b/linux", text: "it"}, entry{name: "a/b", kind: tar.TypeDir}, entry{name: "a/bc", text: "x"},
+	err := Unpack(archive(entry{name: "./"}, entry{name: "a/b/linux", text: "it"}, entry{name: "a/b", kind: tar.TypeDir},
+		entry{name: "a/bc", text: "x"},
 		entry{name: "a/b/empty/", kind: tar.TypeDir}, entry{name: "a/b/d/l", link: "../linux", kind: tar.TypeSymlink}), "a/b", r)
 	if b, rerr := r.ReadFile("d/l"); err != nil || string(b) != "it" {
 		t.Errorf("%q, %v, %v", b, err, rerr)
