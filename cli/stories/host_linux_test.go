@@ -32,6 +32,7 @@ mount -t overlay -o "lowerdir=/,upperdir=$top/upper,workdir=$top/work" overlay "
 cd "$top/root"
 mkdir -p proc sys dev run tmp "./$top"
 rm -rf .dockerenv srv/* var/lib/fettle etc/fettle # as fettle finds a host
+rm -f root/.bashrc root/.profile root/.bash_profile # a login may wait there, as for pyenv's lock: a minute
 mount -t proc proc proc
 mount -t sysfs sysfs sys
 mount -t tmpfs -o mode=755 tmpfs dev
