@@ -88,7 +88,7 @@ func readModulesDep(name string) (modulesDep, error) {
 
 // readBuiltin reads which modules a kernel has built in: modules.builtin names those that
 // could be modules, modules.builtin.modinfo (NAME.TAG=VALUE, each ended by a zero) others
-// that have parameters, too: ipv6 cannot be a module from Linux 7.1 on (net/ipv6/Kconfig).
+// that have parameters, too: in Linux 7.2 ipv6 cannot be a module (net/ipv6/Kconfig).
 func readBuiltin(dir string) map[string]bool {
 	builtin := map[string]bool{}
 	list, _ := os.ReadFile(filepath.Join(dir, "modules.builtin"))

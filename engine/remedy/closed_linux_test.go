@@ -66,22 +66,15 @@ func TestClosed(t *testing.T) {
 		"a guard's check": func() { e.UndoUnconfirmed(t.Context(), "1", time.Time{}, true, func() {}) },
 	} {
 		act()
-		before := openFiles(t)
+		before := len(means.OpenFiles(t))
 		for range 3 {
 			act()
 		}
-		for end := time.Now().Add(means.Patience); openFiles(t) > before; time.Sleep(time.Millisecond) { // what ended is still reaped
+		for end := time.Now().Add(means.Patience); len(means.OpenFiles(t)) > before; time.Sleep(time.Millisecond) { // what ended is still reaped
 			if time.Now().After(end) {
-				t.Errorf("%s: %d descriptors stay open", name, openFiles(t)-before)
+				t.Errorf("%s: %d descriptors stay open", name, len(means.OpenFiles(t))-before)
 				break
 			}
 		}
 	}
-}
-
-func openFiles(t *testing.T) int {
-	t.Helper()
-	names, err := os.ReadDir("/proc/self/fd")
-	must(t, "descriptors", err)
-	return len(names)
 }

@@ -1,6 +1,7 @@
 package means
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,28 +24,41 @@ func Trace(t *testing.T, names string, act func()) Calls {
 		act()
 		t.SkipNow()
 	}
-	strace := Tool(t, "strace")
-	out := filepath.Join(t.TempDir(), "calls")
+	calls, _, err := strace(t, "trace="+names)
+	if err != nil {
+		t.Fatalf("the copy of this test under strace: %v", err)
+	}
+	return calls
+}
+
+// strace runs a copy of the test, and returns its system calls and the threads that made
+// them. The error is how the copy ended, with what it said.
+func strace(t *testing.T, expressions ...string) (calls Calls, threads []string, err error) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), strace, "-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e", "trace="+names, "-o", out,
-		self, "-test.run=^"+t.Name()+"$")
+	out := filepath.Join(t.TempDir(), "calls")
+	args := []string{"-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-o", out}
+	for _, e := range expressions {
+		args = append(args, "-e", e)
+	}
+	cmd := exec.CommandContext(t.Context(), Tool(t, "strace"), append(args, self, "-test.run=^"+t.Name()+"$")...)
 	cmd.Env = append(os.Environ(), tracedEnv+"="+t.Name())
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("the copy of this test under strace: %v\n%s", err, said)
+	said, failed := cmd.CombinedOutput()
+	if failed != nil {
+		failed = fmt.Errorf("%w\n%s", failed, said)
 	}
 	b, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var calls Calls
 	for line := range strings.Lines(string(b)) {
-		_, line, _ = strings.Cut(strings.TrimSpace(line), " ") // the process
-		calls = append(calls, strings.TrimSpace(line))
+		thread, call, _ := strings.Cut(strings.TrimSpace(line), " ")
+		calls, threads = append(calls, strings.TrimSpace(call)), append(threads, thread)
 	}
-	return calls
+	return calls, threads, failed
 }
 
 // After is the number of the first call at or after a number that has all these parts.

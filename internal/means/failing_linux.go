@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,8 +17,8 @@ const begins, ends = "/fettle-test-begins", "/fettle-test-ends"
 
 // Failing runs act after prepare in copies of the test under strace(1), and has one system call
 // fail in each (EIO): those of act that are named ("fsync,renameat") and that matter, half of
-// them at each commit. It fails the test where act returns no error. act does all
-// in its own goroutine.
+// them at each commit. It fails the test where act returns no error. act does all in its own
+// goroutine.
 func Failing(t *testing.T, names string, matters func(call string) bool, prepare func(), act func() error) {
 	t.Helper()
 	if os.Getenv(tracedEnv) == t.Name() {
@@ -34,29 +33,24 @@ func Failing(t *testing.T, names string, matters func(call string) bool, prepare
 		}
 		t.SkipNow()
 	}
-	all, err := underStrace(t, "-e", "trace=chdir,"+names)
+	trace := "trace=chdir," + names
+	all, err := ofAct(t, trace)
 	if err != nil {
 		t.Fatalf("without any fault: %v", err)
 	}
-	tried := 0
-	seen := map[string]int{}
-	begun := false
-	for i, call := range all {
+	from, _ := all.After(0, begins)
+	to, _ := all.After(from, ends)
+	turn, tried, seen := Turn(t), 0, map[string]int{}
+	for i, call := range all[:to] {
 		name, _, _ := strings.Cut(call, "(")
 		seen[name]++
-		if strings.Contains(call, ends) {
-			break
-		}
-		begun = begun || strings.Contains(call, begins)
-		if !begun || i%2 != Turn(t)%2 || !matters(call) {
+		if i <= from || i%2 != turn%2 || !matters(call) {
 			continue
 		}
-		got, err := underStrace(t, "-e", "trace=chdir,"+names, "-e", fmt.Sprintf("inject=%s:error=EIO:when=%d", name, seen[name]))
-		at := len(got) - 1
-		for at >= 0 && !strings.HasSuffix(got[at], "(INJECTED)") {
-			at--
-		}
-		if at < 0 || !strings.Contains(strings.Join(got[:at], "\n"), begins) {
+		got, err := ofAct(t, trace, fmt.Sprintf("inject=%s:error=EIO:when=%d", name, seen[name]))
+		from, _ := got.After(0, begins)
+		at, ok := got.After(from, "(INJECTED)")
+		if !ok {
 			continue // the copy's own thread has called something before that the first has not
 		}
 		tried++
@@ -69,38 +63,23 @@ func Failing(t *testing.T, names string, matters func(call string) bool, prepare
 	if tried == 0 {
 		t.Error("no call was made to fail")
 	}
-	t.Logf("%d of %d calls were made to fail", tried, len(all))
+	t.Logf("%d of %d calls were made to fail", tried, to-from-1)
 }
 
-// underStrace runs the copy, and returns the calls of the thread that has begun.
-func underStrace(t *testing.T, args ...string) ([]string, error) {
+// ofAct runs the copy, and returns the calls of the thread that runs act, in order. The
+// error is how the copy ended.
+func ofAct(t *testing.T, expressions ...string) (Calls, error) {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "calls")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	all, threads, failed := strace(t, expressions...)
+	at, ok := all.After(0, begins)
+	if !ok {
+		t.Fatalf("the copy of this test has not begun: %v", failed)
 	}
-	argv := append([]string{"-f", "-qq", "-y", "-e", "signal=none", "-o", out}, args...)
-	cmd := exec.CommandContext(t.Context(), Tool(t, "strace"), append(argv, self, "-test.run=^"+t.Name()+"$")...)
-	cmd.Env = append(os.Environ(), tracedEnv+"="+t.Name())
-	said, failed := cmd.CombinedOutput()
-	if failed != nil {
-		failed = fmt.Errorf("%w: %s", failed, said)
-	}
-	b, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	threads := map[string][]string{}
-	for line := range strings.Lines(string(b)) {
-		thread, call, _ := strings.Cut(strings.TrimSpace(line), " ")
-		threads[thread] = append(threads[thread], strings.TrimSpace(call))
-	}
-	for _, calls := range threads {
-		if strings.Contains(strings.Join(calls, "\n"), begins) {
-			return calls, failed
+	var calls Calls
+	for i, call := range all {
+		if threads[i] == threads[at] {
+			calls = append(calls, call)
 		}
 	}
-	t.Fatalf("the copy has not begun: %v", failed)
-	return nil, nil
+	return calls, failed
 }

@@ -21,7 +21,7 @@ func TestSyncs(t *testing.T) { sample(t, "powercut/raid10-syncs") }
 
 func sample(t *testing.T, name string) {
 	means.Short(t, "boots a machine and cuts its power")
-	opt := labtest.Distribution(t) // what dm-log-writes logs was audited on it
+	opt := labtest.Distribution(t) // whose log of writes was audited
 	for _, e := range Experiments {
 		if e.Name != name {
 			continue

@@ -29,12 +29,14 @@ func TestProofs(t *testing.T) {
 		t.Fatal("no scenario to play")
 	}
 	quicker, installed := labtest.Options(t), labtest.Distribution(t)
-	turn, traps := means.Turn(t), []string{}
+	turn, traps := means.Turn(t), map[string]int{}
 	play(t, quick, func(trap string) lab.Options {
-		if !slices.Contains(traps, trap) {
-			traps = append(traps, trap)
+		n, ok := traps[trap]
+		if !ok {
+			n = len(traps)
+			traps[trap] = n
 		}
-		if slices.Index(traps, trap)%means.Turns == turn {
+		if n%means.Turns == turn {
 			return installed
 		}
 		return quicker
@@ -48,9 +50,10 @@ const slipTurns = 5
 func play(t *testing.T, jobs []lab.Job, on func(trap string) lab.Options) {
 	t.Helper()
 	jobs = slices.Clone(jobs)
+	slips := lab.SlipTurn{Of: slipTurns, At: means.Turn(t)}
 	for i := range jobs {
 		jobs[i].Options = on(jobs[i].Trap)
-		jobs[i].Options.Slips = lab.SlipTurn{Of: slipTurns, At: means.Turn(t)}
+		jobs[i].Options.Slips = slips
 	}
 	start, lacking := time.Now(), 0
 	lab.PlayAll(t.Context(), jobs, 0, func(o lab.Outcome) {

@@ -5,15 +5,9 @@ import (
 	"runtime/debug"
 	"testing"
 	"time"
-)
 
-// descriptors is how many this process has open.
-func descriptors(t *testing.T) int {
-	t.Helper()
-	names, err := os.ReadDir("/proc/self/fd")
-	ok(t, err)
-	return len(names)
-}
+	"fettle/internal/means"
+)
 
 // TestClosed: nothing that a machine opens stays open, whether it worked or failed: a fix may take thousands of steps.
 func TestClosed(t *testing.T) {
@@ -64,14 +58,14 @@ func TestClosed(t *testing.T) {
 		act()
 	}
 	for name, act := range acts {
-		before := descriptors(t)
+		before := len(means.OpenFiles(t))
 		for range 3 {
 			ok(t, os.WriteFile(dir+"/file", []byte("text"), 0o600))
 			os.Remove(dir + "/new")
 			os.Remove(dir + "/copy")
 			act()
 		}
-		if now := descriptors(t); now > before {
+		if now := len(means.OpenFiles(t)); now > before {
 			t.Errorf("%s leaves %d descriptors open", name, now-before)
 		}
 	}

@@ -67,7 +67,8 @@ func TestFettle(t *testing.T) {
 		if b, err := os.ReadFile(svg); err != nil || !bytes.Contains(b, []byte("session open")) {
 			t.Errorf("the picture: %v", err)
 		}
-		out, errs, err = fettle("--ssh-config", w.config, "-n", "1", "--format", "json", "anna")
+		// Three, since on a busy machine another phase of one login may be slow, too.
+		out, errs, err = fettle("--ssh-config", w.config, "-n", "3", "--format", "json", "anna")
 		var rep struct {
 			Format, User string
 			Total        struct {
@@ -79,8 +80,7 @@ func TestFettle(t *testing.T) {
 		if err != nil || json.Unmarshal([]byte(out), &rep) != nil {
 			t.Fatalf("%v: %s%s", err, out, errs)
 		}
-		// A busy machine may have another slow phase.
-		if rep.Format != "fettle-login" || rep.User != "anna" || rep.Total.Median < 0.5 || len(rep.Slow) == 0 ||
+		if rep.Format != "fettle-login" || rep.User != "anna" || rep.Total.Median < 0.5 || len(rep.Slow) != 1 ||
 			rep.Slow[0].Phase != "auth none" ||
 			rep.Each[0]["auth none"] < 0.5 {
 			t.Errorf("%+v", rep)

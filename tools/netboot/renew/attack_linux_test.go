@@ -87,9 +87,9 @@ func TestRenewAmongOthers(t *testing.T) {
 		os.Symlink(roots+"/secret", added)
 		time.Sleep(rand.N(2 * time.Millisecond))
 	})
-	done := 0
+	done, h := 0, live(t)
 	for i := range 60 {
-		if renewed(t, live(t), root, filepath.Join(root, ".fettle-netboot-"+string(rune('a'+i%26)))) == nil {
+		if renewed(t, h, root, filepath.Join(root, ".fettle-netboot-"+string(rune('a'+i%26)))) == nil {
 			done++
 		}
 		old, _ := filepath.Glob(root + "/.fettle-netboot-*")
@@ -115,10 +115,11 @@ func TestRenewAmongOthers(t *testing.T) {
 func TestPlantedStages(t *testing.T) {
 	root, _ := prey(t)
 	stage := filepath.Join(root, ".fettle-netboot-planted")
+	h := live(t)
 	plant := func() {
 		t.Helper()
 		os.RemoveAll(stage)
-		if err := renewed(t, live(t), root, stage); err != nil {
+		if err := renewed(t, h, root, stage); err != nil {
 			t.Fatal(err)
 		}
 		if err := Swap(root, stage, false); err != nil {
@@ -160,14 +161,3 @@ func TestPlantedStages(t *testing.T) {
 }
 
 func mkfifo(name string) error { return unix.Mkfifo(name, 0o666) }
-
-// live is this machine.
-func live(t *testing.T) *host.Host {
-	t.Helper()
-	src, err := host.NewLive()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { src.Close() })
-	return host.New(src)
-}

@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fettle/host"
 	"fettle/internal/means"
 	"fettle/tools/netboot/hooks"
 )
@@ -137,12 +136,7 @@ func TestCarryOfManyFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	src, err := host.NewLive()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	err = Carry(t.Context(), host.New(src), old, &Part{Root: fresh}, rel)
+	err := Carry(t.Context(), live(t), old, &Part{Root: fresh}, rel)
 	if err == nil || !strings.Contains(err.Error(), "more than 20000 files") {
 		t.Errorf("20001 links were added: %v", err)
 	}
@@ -192,14 +186,4 @@ func TestMirrorThatDrips(t *testing.T) {
 			t.Errorf("after %s: %v", took, err)
 		}
 	})
-}
-
-// TestMirrorsClock: a clock may be a day behind the mirror's, and no more.
-func TestMirrorsClock(t *testing.T) {
-	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	for ahead, want := range map[time.Duration]bool{23 * time.Hour: true, 25 * time.Hour: false} {
-		if err := (release{suite: "stable", date: now.Add(ahead)}).fits("stable", now); (err == nil) != want {
-			t.Errorf("a file of %s ahead: %v", ahead, err)
-		}
-	}
 }

@@ -12,11 +12,6 @@ import (
 
 // Hooks that the old initrd has are in the new one too, in its own place.
 func TestCarryHooks(t *testing.T) {
-	src, err := host.NewLive()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
 	for name, parts := range map[string][]hooks.Part{"none": nil, "bbl": {hooks.BBL}, "all": hooks.Parts} {
 		old, fresh := t.TempDir(), t.TempDir()
 		for root, content := range map[string]string{old: "\x1f\x8b old", fresh: "\x1f\x8b new initrd"} {
@@ -39,7 +34,7 @@ func TestCarryHooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer held.Close()
-		if err := Carry(t.Context(), host.New(src), old, &Part{Root: held}, rel); err != nil {
+		if err := Carry(t.Context(), live(t), old, &Part{Root: held}, rel); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		b, err := os.ReadFile(filepath.Join(fresh, rel, "initrd.gz"))
@@ -55,4 +50,15 @@ func TestCarryHooks(t *testing.T) {
 			t.Errorf("%s: the new initrd has %d bytes, want %d; parts %v, %v", name, len(b), len(want), found.Parts(), err)
 		}
 	}
+}
+
+// live is this machine.
+func live(t *testing.T) *host.Host {
+	t.Helper()
+	src, err := host.NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return host.New(src)
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"fettle/host"
 	"fettle/internal/means"
 )
 
@@ -354,8 +353,7 @@ func TestSwap(t *testing.T) {
 	if err := os.MkdirAll(stage+".part-abc/rubbish", 0o755); err != nil { // of a try that was killed
 		t.Fatal(err)
 	}
-	src, _ := host.NewLive()
-	unpacked(t, stage, "new", true, func(p *Part) error { return Carry(t.Context(), host.New(src), root, p, rel) }, noted)
+	unpacked(t, stage, "new", true, func(p *Part) error { return Carry(t.Context(), live(t), root, p, rel) }, noted)
 	if _, err := os.Stat(filepath.Join(stage, "rubbish")); err == nil {
 		t.Error("what an earlier try left is in the new tree")
 	}

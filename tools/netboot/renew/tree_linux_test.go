@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+
+	"fettle/internal/means"
 )
 
 func TestRoot(t *testing.T) {
@@ -426,15 +427,6 @@ func TestUnpackPart(t *testing.T) {
 // TestNothingStaysOpen: of all that a renewal opens nothing is open afterwards, nor where it fails.
 func TestNothingStaysOpen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close what was forgotten
-	open := func() map[string]string {
-		files := map[string]string{}
-		for fd := range 256 {
-			if to, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil {
-				files[fmt.Sprint(fd)] = to
-			}
-		}
-		return files
-	}
 	h := live(t)
 	round := func() {
 		root := lay(t, "old")
@@ -473,9 +465,9 @@ func TestNothingStaysOpen(t *testing.T) {
 		}
 	}
 	round() // what is opened once stays open
-	was := open()
+	was := means.OpenFiles(t)
 	round()
-	for fd, to := range open() {
+	for fd, to := range means.OpenFiles(t) {
 		if was[fd] == "" {
 			t.Errorf("%s is open", to)
 		}

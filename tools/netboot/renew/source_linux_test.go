@@ -150,6 +150,7 @@ func TestParseRelease(t *testing.T) {
 	}
 }
 
+// TestFits: a clock may be a day behind the mirror's, and no more.
 func TestFits(t *testing.T) {
 	now := time.Date(2026, 5, 9, 12, 0, 0, 0, time.UTC)
 	r := release{codename: "trixie", suite: "stable", date: now.Add(-time.Hour), until: now}
