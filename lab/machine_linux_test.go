@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,6 +54,32 @@ func TestBrokenScenarioIsNamed(t *testing.T) {
 	if v.OK || !strings.Contains(v.Why, `ip link set nosuch up: exit status 1: Cannot find device "nosuch"`) {
 		t.Errorf("verdict: %+v", v)
 	}
+}
+
+// TestSeccomp: a kernel that can pass on system calls by seccomp is asked to (from Linux 6.16 on).
+func TestSeccomp(t *testing.T) {
+	means.Short(t, "takes seconds")
+	opt := labtest.Options(t)
+	if opt.Kernel == labtest.Distribution(t).Kernel {
+		means.Left(t, "the quicker kernel is not here: lab/kernels/uml/build")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { lab.Play(ctx, "none", sleeper, opt); close(ended) }()
+	waitFor(t, "a process of a guest that is held by seccomp", func() bool {
+		all, _ := filepath.Glob("/proc/[0-9]*/status")
+		return slices.ContainsFunc(all, func(p string) bool {
+			b, _ := os.ReadFile(p)
+			m := regexp.MustCompile(`(?s)^Name:\tuml-userspace\n.*\nPPid:\t(\d+)\n.*\nSeccomp:\t2\n`).FindSubmatch(b)
+			if m == nil {
+				return false
+			}
+			kernel, _ := os.ReadFile(filepath.Join("/proc", string(m[1]), "cmdline"))
+			return bytes.Contains(kernel, fmt.Appendf(nil, "umid=fettle-%d\x00", os.Getpid()))
+		})
+	})
+	cancel()
+	<-ended
 }
 
 func TestPanicIsNamed(t *testing.T) {
