@@ -56,7 +56,7 @@ func TestBrokenScenarioIsNamed(t *testing.T) {
 	}
 }
 
-// TestSeccomp: a kernel that can pass on system calls by seccomp is asked to (from Linux 6.16 on).
+// TestSeccomp: a kernel that can intercept system calls with seccomp is asked to (from Linux 6.16 on).
 func TestSeccomp(t *testing.T) {
 	means.Short(t, "takes seconds")
 	opt := labtest.Options(t)
