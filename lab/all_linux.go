@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,20 +55,6 @@ func PlayAll(ctx context.Context, jobs []Job, parallel int, each func(Outcome)) 
 	}
 	close(queue)
 	wg.Wait()
-}
-
-// longestFirst puts first what tends to take longest, experiments and machines
-// that systemd runs: at the end one of them would leave the other cores idle.
-func longestFirst(jobs []Job) []Job {
-	jobs = slices.Clone(jobs)
-	rank := func(j Job) int {
-		if j.Experiment != nil || j.Needs().Systemd {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(jobs, func(a, b Job) int { return rank(a) - rank(b) })
-	return jobs
 }
 
 func (j *Job) play(ctx context.Context) Outcome {

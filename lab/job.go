@@ -1,8 +1,10 @@
 package lab
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Job is one scenario of a trap, or one experiment, with its kernel.
@@ -19,6 +21,8 @@ type Job struct {
 	// come back into the trap: see together.
 	Spoilt  []string
 	Options Options
+	// Last is how long it took when it was last played; 0 where nobody has recorded that.
+	Last time.Duration
 }
 
 // together has spoilt plans tried in the machine of their story, where the story is among
@@ -30,21 +34,41 @@ func together(jobs []Job) []Job {
 			stories[j.Name()] = true
 		}
 	}
-	spoilt := map[string][]string{}
+	spoilt, took := map[string][]string{}, map[string]time.Duration{}
 	out := slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool {
 		story := join(j.Trap, j.Scenario.Name)
 		if j.Sabotage == "" || j.Alone || !stories[story] {
 			return false
 		}
 		spoilt[story] = append(spoilt[story], j.Sabotage)
+		took[story] += j.Last
 		return true
 	})
 	for i := range out {
 		if out[i].Sabotage == "" {
 			out[i].Spoilt = spoilt[out[i].Name()]
+			out[i].Last += took[out[i].Name()]
 		}
 	}
 	return out
+}
+
+// longestFirst puts first what took longest when it was recorded: at the end one of
+// these would leave the cores idle. What nobody has recorded comes before what takes less
+// than a machine of its kind tends to, experiments and those that systemd runs longest.
+func longestFirst(jobs []Job) []Job {
+	jobs = slices.Clone(jobs)
+	expected := func(j Job) time.Duration {
+		switch {
+		case j.Last > 0:
+			return j.Last
+		case j.Experiment != nil || j.Needs().Systemd:
+			return 10 * time.Second
+		}
+		return 2 * time.Second
+	}
+	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(expected(b), expected(a)) })
+	return jobs
 }
 
 // parts are the outcome of a story and those of the spoilt plans that were tried with it.

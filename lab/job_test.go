@@ -29,6 +29,32 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// TestLongestFirst: what was recorded goes by its time, spoilt plans with their story; the rest
+// by what its kind tends to take.
+func TestLongestFirst(t *testing.T) {
+	r := &Record{of: map[string]Played{"t/slow": {Seconds: 98.5}, "t/quick": {Seconds: 0.5}, "t/two": {Seconds: 7},
+		"t/two/x": {Seconds: 6}}}
+	job := func(name, sabotage string) Job {
+		return Job{Trap: "t", Scenario: Scenario{Name: name}, Sabotage: sabotage}
+	}
+	booted := job("booted", "")
+	booted.Scenario.Needs.Systemd = true
+	jobs := []Job{job("quick", ""), job("new", ""), booted, {Trap: "t", Experiment: &Experiment{Name: "measured"}}, job("two", ""),
+		job("two", "x"), job("slow", "")}
+	r.Times(jobs)
+	var got []string
+	for _, j := range longestFirst(together(jobs)) {
+		got = append(got, j.Name())
+	}
+	want := []string{"t/slow", "t/two", "t/booted", "t/measured", "t/new", "t/quick"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if jobs[6].Last != 98500*time.Millisecond || jobs[1].Last != 0 {
+		t.Errorf("%s and %s", jobs[6].Last, jobs[1].Last)
+	}
+}
+
 // TestParts: each spoilt plan has an outcome of its own, also one that was not reached.
 func TestParts(t *testing.T) {
 	o := Outcome{Job: Job{Trap: "t", Scenario: Scenario{Name: "a"}, Spoilt: []string{"good", "bad", "last"}},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fettle/internal/build"
 	"fettle/internal/files"
@@ -93,6 +94,15 @@ func (r *Record) Next() int {
 func (r *Record) Of(j *Job) (p Played, ok bool) {
 	p, ok = r.of[j.Name()]
 	return p, ok
+}
+
+// Times tells jobs how long they took when they were last played.
+func (r *Record) Times(jobs []Job) {
+	for i := range jobs {
+		if p, ok := r.Of(&jobs[i]); ok {
+			jobs[i].Last = time.Duration(p.Seconds * float64(time.Second))
+		}
+	}
 }
 
 // Note takes down how a job ended in a run.

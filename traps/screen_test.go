@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -75,13 +76,16 @@ func founds(r trap.Result) []trap.Outcome {
 }
 
 // written is a host's report in a format.
+// whole is all that fettle knows, put together once.
+var whole = sync.OnceValue(All)
+
 func written(t *testing.T, format string, h hostResults) string {
 	var b bytes.Buffer
 	w, err := report.New(format, &b, report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Begin(report.Meta{Host: "web1", Kind: host.KindLive, Started: time.Unix(1780000000, 0)}, All()); err != nil {
+	if err := w.Begin(report.Meta{Host: "web1", Kind: host.KindLive, Started: time.Unix(1780000000, 0)}, whole()); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range h.results {

@@ -117,12 +117,15 @@ func (a program) labJobs(ctx context.Context, args []string, f labFlags) ([]lab.
 			return nil, app.Failf("none of what was named can be played here")
 		}
 	}
-	if f.oldest > 0 {
+	if f.record != "" {
 		r, err := lab.ReadRecord(f.record)
 		if err != nil {
 			return nil, app.Unread(err, "the record of what was played (--record)")
 		}
-		chosen = r.Oldest(chosen, f.oldest)
+		r.Times(chosen)
+		if f.oldest > 0 {
+			chosen = r.Oldest(chosen, f.oldest)
+		}
 	}
 	if (f.shell || f.keep) && len(chosen) != 1 {
 		return nil, app.Usagef("--shell and --keep take one scenario, not %d: name it as TRAP/SCENARIO", len(chosen))

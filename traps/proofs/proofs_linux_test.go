@@ -50,6 +50,7 @@ const slipTurns = 5
 func play(t *testing.T, jobs []lab.Job, on func(trap string) lab.Options) {
 	t.Helper()
 	jobs = slices.Clone(jobs)
+	record(t).Times(jobs) // the longest begin
 	slips := lab.SlipTurn{Of: slipTurns, At: means.Turn(t)}
 	for i := range jobs {
 		jobs[i].Options = on(jobs[i].Trap)

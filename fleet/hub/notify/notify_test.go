@@ -21,6 +21,8 @@ import (
 	deliver "fettle/report/notify"
 )
 
+func TestMain(m *testing.M) { os.Exit(storetest.Run(m)) }
+
 var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.Local) // a Tuesday
 
 // receiver notes what is delivered, and may be down.

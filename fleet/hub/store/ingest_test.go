@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -18,6 +19,8 @@ import (
 	"fettle/internal/means"
 	"fettle/report"
 )
+
+func TestMain(m *testing.M) { os.Exit(storetest.Run(m)) }
 
 // agent sends as an agent does.
 type agent struct {

@@ -9,6 +9,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -29,6 +30,8 @@ import (
 	"fettle/report"
 	"fettle/traps"
 )
+
+func TestMain(m *testing.M) { os.Exit(storetest.Run(m)) }
 
 const password = "correct horse battery"
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -61,7 +62,38 @@ func Open(t testing.TB, where string) *store.DB {
 // Each runs a test over both kinds of databases, each empty.
 func Each(t *testing.T, test func(*testing.T, *store.DB)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t)) })
-	t.Run("postgres", func(t *testing.T) { test(t, Open(t, NewServer(t).Database(t))) })
+	t.Run("postgres", func(t *testing.T) { test(t, Open(t, server(t).Database(t))) })
+}
+
+// shared is the server of all tests of a package.
+var shared struct {
+	sync.Mutex
+	wanted bool
+	*Server
+}
+
+// Run runs the tests of a package: those of Each have their databases on one server, which
+// ends with them. To make a server takes longer than most of these tests.
+func Run(m *testing.M) (code int) {
+	shared.wanted = true
+	code = m.Run()
+	if shared.Server != nil {
+		shared.end()
+	}
+	return code
+}
+
+// server is the package's, or one of the test.
+func server(t testing.TB) *Server {
+	shared.Lock()
+	defer shared.Unlock()
+	switch {
+	case !shared.wanted:
+		return NewServer(t)
+	case shared.Server == nil:
+		shared.Server = start(t)
+	}
+	return shared.Server
 }
 
 // Server is a PostgreSQL server on a Unix socket.
@@ -89,12 +121,24 @@ func program(t testing.TB, name string) string {
 // run as root: it runs as the user postgres, or nobody, then.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
+	s := start(t)
+	t.Cleanup(s.end)
+	return s
+}
+
+func start(t testing.TB) *Server {
+	t.Helper()
 	s := &Server{bin: program(t, "postgres")}
 	var err error
 	if s.dir, err = os.MkdirTemp(memory(), "fettle-pg-"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(s.dir) })
+	started := false
+	defer func() {
+		if !started {
+			s.end()
+		}
+	}()
 	if os.Geteuid() == 0 {
 		s.cred = somebody(t)
 		if err := os.Chown(s.dir, int(s.cred.Uid), int(s.cred.Gid)); err != nil {
@@ -106,8 +150,13 @@ func NewServer(t testing.TB) *Server {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	s.Start(t)
-	t.Cleanup(func() { s.Stop(syscall.SIGQUIT) })
+	started = true
 	return s
+}
+
+func (s *Server) end() {
+	s.Stop(syscall.SIGQUIT)
+	os.RemoveAll(s.dir)
 }
 
 func somebody(t testing.TB) *syscall.Credential {
