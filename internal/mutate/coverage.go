@@ -18,14 +18,14 @@ type lines map[string]map[int]bool
 func (l lines) has(file string, line int) bool { return l[file][line] }
 
 // coverage runs the tests once as they are, and tells which lines of the package ran.
-func (g *generation) coverage(ctx context.Context, pkg string, tests []string) (lines, error) {
+func (g *generation) coverage(ctx context.Context, pkg string) (lines, error) {
 	f, err := os.CreateTemp("", "fettle-cover-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	args := append([]string{"test", "-short", "-timeout", "20m", "-coverprofile", f.Name(), "-coverpkg", "./" + pkg}, tests...)
+	args := []string{"test", "-short", "-timeout", "20m", "-coverprofile", f.Name(), "./" + pkg}
 	if out, err := g.combined(exec.CommandContext(ctx, "go", args...)); err != nil {
 		return nil, fmt.Errorf("the tests of %s fail as they are: %s", pkg, lastLines(string(out), 10))
 	}

@@ -19,7 +19,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -47,7 +46,7 @@ func main() {
 	defer stop()
 	pkgs := flag.Args()
 	if *graves {
-		pkgs = slices.Sorted(maps.Keys(grave))
+		pkgs = grave
 	}
 	do := func() error { return run(ctx, *only, *jobs) }
 	if len(pkgs) > 0 {
