@@ -79,6 +79,7 @@ func (l local) Command(context.Context, host.Command) (host.Output, error) {
 
 // TestChildAsks: what a child reads itself, what it asks its parent for, and what nobody reads for it.
 func TestChildAsks(t *testing.T) {
+	means.Ends(t)
 	var mu sync.Mutex
 	var asked []ask
 	var fails error
@@ -172,6 +173,7 @@ func TestChildAsks(t *testing.T) {
 
 // TestQuestionsThatFail: too long, without a parent, and given up; and answers in another order.
 func TestQuestionsThatFail(t *testing.T) {
+	means.Ends(t)
 	p := joined(t, func(ask) ([]byte, error) { select {} })
 	if _, err := p.ask(t.Context(), ask{Path: strings.Repeat("x", maxAsk)}); !errors.Is(err, host.ErrTooBig) {
 		t.Error(err)
@@ -226,6 +228,7 @@ func TestQuestionsThatFail(t *testing.T) {
 
 // TestParentLooks: what a parent looks at for its child, and what it refuses.
 func TestParentLooks(t *testing.T) {
+	means.Ends(t)
 	out := `{"Stdout":"b3V0","Stderr":null,"Exit":3}`
 	for q, want := range map[string]string{
 		`{"table":"x"}`: "table", `{"command":{"name":"x"}}`: out, `{"proc":"read","path":"/proc/1/maps"}`: "here",
@@ -285,6 +288,7 @@ func listening(t *testing.T, messages int) (c *Child, theirs *os.File) {
 
 // TestChildIsBounded: a child may speak as often as its job says, and ask so much at once; then it ends.
 func TestChildIsBounded(t *testing.T) {
+	means.Ends(t)
 	say, beats := frame{kind: kindMessage, body: []byte("x")}, frame{kind: kindBeat}
 	for name, c := range map[string]struct {
 		frames []frame
@@ -410,6 +414,7 @@ func (e extracting) Extract(_ context.Context, kind, name string, _ func(io.Read
 
 // TestExtract: foreign data is taken apart here, of the kind and by the name that were asked for.
 func TestExtract(t *testing.T) {
+	means.Ends(t)
 	var asked string
 	local := extracting{asked: &asked}
 	for name, s := range map[string]host.Source{"a child": (&Parent{}).Source(local), "alone": &live{local}} {

@@ -160,6 +160,7 @@ func oneLayer(layer, dir string) string {
 
 // On kernels that have one of the layers only, that one must do.
 func TestEachLayerAlone(t *testing.T) {
+	means.Ends(t)
 	for _, layer := range []string{"filter", "landlock"} {
 		if layer == "landlock" && ABI() < full {
 			t.Logf("SKIPPED, NOTHING PROVED: this kernel's Landlock is ABI %d", ABI())
@@ -199,6 +200,7 @@ func start(t *testing.T, job string) *Child {
 }
 
 func TestChildren(t *testing.T) {
+	means.Ends(t)
 	means.Short(t, "takes seconds")
 	old := silence
 	silence = 1500 * time.Millisecond // the race detector ends programs a second late
@@ -235,6 +237,7 @@ func TestChildren(t *testing.T) {
 }
 
 func TestQuestions(t *testing.T) {
+	means.Ends(t)
 	c := start(t, "ask")
 	b, err := c.Receive(t.Context())
 	if err != nil {
@@ -248,6 +251,7 @@ func TestQuestions(t *testing.T) {
 }
 
 func TestPausedChildIsWaitedFor(t *testing.T) {
+	means.Ends(t)
 	c := start(t, "pause")
 	for _, want := range []string{"before", "after"} {
 		if b, err := c.Receive(t.Context()); string(b) != want || err != nil {
@@ -258,6 +262,7 @@ func TestPausedChildIsWaitedFor(t *testing.T) {
 
 // A child does not outlive its parent, whatever ended that.
 func TestChildEndsWithParent(t *testing.T) {
+	means.Ends(t)
 	c := start(t, "speak")
 	if b, err := c.Receive(t.Context()); string(b) != "hello" || err != nil {
 		t.Fatal(string(b), err)
@@ -271,6 +276,7 @@ func TestChildEndsWithParent(t *testing.T) {
 }
 
 func TestContextEndsChild(t *testing.T) {
+	means.Ends(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	c, err := Start(ctx, Job{Body: []byte("stop"), Messages: 1})
 	if err != nil {
@@ -290,6 +296,7 @@ func TestContextEndsChild(t *testing.T) {
 
 // The filter's jumps must stay within the program, for every kind of rules.
 func TestFilterIsWellFormed(t *testing.T) {
+	means.Ends(t)
 	for _, r := range []Rules{{}, {Network: true}, {Program: true}, {Program: true, Write: []string{"/x"}},
 		{Resolve: true, Write: []string{"/x"}}} {
 		p := filter(r)

@@ -31,6 +31,9 @@ func Failing(t *testing.T, names string, matters func(call string) bool, prepare
 			fmt.Println("failed:", err)
 			os.Exit(3)
 		}
+		if testing.CoverMode() != "" {
+			os.Exit(0) // what has confined itself could not write it
+		}
 		t.SkipNow()
 	}
 	trace := "trace=chdir," + names
