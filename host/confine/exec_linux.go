@@ -36,7 +36,7 @@ func Command(ctx context.Context, c host.Command) (out host.Output, err error) {
 func confineFor(spec host.CommandSpec, abi int) error {
 	write := spec.Write
 	if spec.Isolated {
-		own, err := isolate()
+		own, err := isolate(abi)
 		if err != nil {
 			return err
 		}

@@ -28,8 +28,9 @@ const (
 
 // isolate gives the calling thread, and what it starts from now on, namespaces of its own:
 // no network and no process to be reached (what the command leaves behind dies with it,
-// pid_namespaces(7)), and the emptied folders to write to, which it returns.
-func isolate() ([]string, error) {
+// pid_namespaces(7)), and the emptied folders to write to, which it returns. abi is the kernel's
+// version of Landlock.
+func isolate(abi int) ([]string, error) {
 	// The first process in the new PID namespace is its init, and when that ends there can be no
 	// other: Go's own trial of pidfds (os.checkPidfd) must not be it.
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
@@ -48,7 +49,7 @@ func isolate() ([]string, error) {
 	for _, v := range []string{"ipv4", "ipv6"} {
 		os.WriteFile("/proc/sys/net/"+v+"/ip_nonlocal_bind", []byte("1"), 0)
 	}
-	if err := readOnly(); err != nil && ABI() == 0 {
+	if err := readOnly(); err != nil && abi == 0 {
 		return nil, err
 	}
 	var own []string

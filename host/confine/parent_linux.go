@@ -70,7 +70,6 @@ func Start(ctx context.Context, job Job) (*Child, error) {
 		return nil, fmt.Errorf("making a socket to the confined child: %w", err)
 	}
 	conn, theirs := os.NewFile(uintptr(fds[0]), "child"), os.NewFile(uintptr(fds[1]), "parent")
-	defer theirs.Close()
 	keepDescriptors()
 	ctx, stop := context.WithCancel(ctx)
 	c := &Child{conn: conn, job: job, said: make(chan []byte, job.Messages), gone: make(chan struct{}),
@@ -80,7 +79,9 @@ func Start(ctx context.Context, job Job) (*Child, error) {
 		Env: host.CleanEnv, Stderr: c.words, ExtraFiles: append([]*os.File{theirs}, job.Files...),
 		// A group of its own: Ctrl-C is for the parent, which ends the child.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, WaitDelay: parting}
-	if err := c.cmd.Start(); err != nil {
+	err = c.cmd.Start()
+	theirs.Close() // else what is written to a child that has ended would wait for this process
+	if err != nil {
 		conn.Close()
 		stop()
 		return nil, fmt.Errorf("starting the confined child: %w", err)

@@ -250,6 +250,17 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// TestChildThatDoesNotTakeItsJob: who starts it is told.
+func TestChildThatDoesNotTakeItsJob(t *testing.T) {
+	means.Ends(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // which ends the child before it has read so much
+	c, err := Start(ctx, Job{Body: make([]byte, 16<<20)})
+	if err == nil || !strings.HasPrefix(err.Error(), "giving the confined child its job: ") {
+		t.Error(c, err)
+	}
+}
+
 func TestPausedChildIsWaitedFor(t *testing.T) {
 	means.Ends(t)
 	c := start(t, "pause")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"fettle/host"
 )
@@ -40,15 +41,15 @@ type frame struct {
 const largeBody = 64 << 10
 
 func writeFrame(w io.Writer, f frame) error {
-	b := make([]byte, headLen, headLen+min(len(f.body), largeBody))
-	binary.LittleEndian.PutUint32(b, uint32(len(f.body)))
-	b[4] = f.kind
-	binary.LittleEndian.PutUint32(b[5:], f.num)
+	head := make([]byte, headLen)
+	binary.LittleEndian.PutUint32(head, uint32(len(f.body)))
+	head[4] = f.kind
+	binary.LittleEndian.PutUint32(head[5:], f.num)
 	if len(f.body) <= largeBody {
-		_, err := w.Write(append(b, f.body...))
+		_, err := w.Write(slices.Concat(head, f.body))
 		return err
 	}
-	_, err := w.Write(b)
+	_, err := w.Write(head)
 	if err == nil {
 		_, err = w.Write(f.body)
 	}
