@@ -21,7 +21,10 @@ import (
 )
 
 // TestStories plays those that take seconds, on hosts of namespaces.
-func TestStories(t *testing.T) { play(t, "testdata/quick/*.txtar") }
+func TestStories(t *testing.T) {
+	means.Short(t, "takes seconds")
+	play(t, "testdata/quick/*.txtar")
+}
 
 // TestLongStories plays those that boot several machines, or measure: all with FETTLE_LONG=1, with
 // FETTLE_ROTA=1 those whose turn it is.

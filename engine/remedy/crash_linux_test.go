@@ -315,7 +315,9 @@ func crashMatrix(t *testing.T, worker, workers int) {
 		if sameInstant(points, i) {
 			return false
 		}
-		tried++
+		if tried++; testing.Short() && tried/workers%8 > 0 { // an eighth, between two edits
+			return false
+		}
 		return tried%workers == worker
 	}
 	for i, name := range points {
