@@ -67,7 +67,7 @@ test:
 	@$(MAKE) -s -k -j2 test-raced test-plain
 
 test-vet:
-	CGO_ENABLED=0 $(GO) vet ./...
+	@VET=$$($(GO) tool -n vet) CGO_ENABLED=0 $(GO) vet -vettool=$(CURDIR)/.ci/vet ./...
 
 test-raced: export CGO_ENABLED = 1
 test-raced: export FETTLE_FUZZ := $(FETTLE_FUZZ)
