@@ -337,6 +337,15 @@ func TestBinaries(t *testing.T) {
 	if _, err := b.self.pack(); err == nil || !strings.Contains(err.Error(), "was replaced meanwhile") {
 		t.Error(err)
 	}
+	if b, err = newBinaries(self, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.self.load(); err != nil || os.Remove(self) != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.self.pack(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is gone: %v", err)
+	}
 }
 
 // TestParseInventory: which hosts are in which groups, and how ssh reaches them.
