@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -418,6 +419,15 @@ func TestLoopback(t *testing.T) {
 		if fromLoopback(s) {
 			t.Errorf("%s is taken", s)
 		}
+	}
+}
+
+// TestServerLimits: who sends no header is not waited for long; who is between two calls keeps the
+// connection.
+func TestServerLimits(t *testing.T) {
+	s := Server(http.NotFoundHandler())
+	if s.ReadHeaderTimeout < time.Second || s.ReadHeaderTimeout > time.Minute || s.IdleTimeout < time.Minute || s.MaxHeaderBytes > 1<<20 {
+		t.Errorf("%+v", s)
 	}
 }
 
