@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fettle/internal/jsondoc"
 	"fettle/report"
@@ -126,15 +127,23 @@ func TestCheckHosts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "good"), []byte(strings.Join(lines(t), "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]string{}
-	f.Check(t.Context(), []string{"good", "half", "dead"}, []string{"--limit=1s"}, func(e Event) {
-		said := e.Line.Type
-		var why *Error
-		if errors.As(e.Err, &why) {
-			said = fmt.Sprint("error ", why.Reached)
-		}
-		got[e.Host] += said + " "
-	})
+	got, done := map[string]string{}, make(chan struct{})
+	go func() {
+		defer close(done)
+		f.Check(t.Context(), []string{"good", "half", "dead"}, []string{"--limit=1s"}, func(e Event) {
+			said := e.Line.Type
+			var why *Error
+			if errors.As(e.Err, &why) {
+				said = fmt.Sprint("error ", why.Reached)
+			}
+			got[e.Host] += said + " "
+		})
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("a check of three hosts does not end")
+	}
 	want := map[string]string{"good": "begin result end ", "half": "begin result error true ", "dead": "error false "}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%q, want %q", got, want)
@@ -352,8 +361,8 @@ func TestBinaries(t *testing.T) {
 func TestParseInventory(t *testing.T) {
 	const all = `{"_meta":{"hostvars":{"w2":{"ansible_host":"192.0.2.2"},"w3":{"ansible_user":"u","ansible_port":"22"},` +
 		`"d1":{"ansible_port":2222},"d2":{"ansible_host":"2001:db8::1","ansible_user":"u","ansible_port":"2200"},"d3":{"ansible_port":22}}},` +
-		`"all":{"children":["ungrouped","web","db"]},"web":{"hosts":["w3","w1","w2"],"children":["web","old"]},` +
-		`"db":{"hosts":["d1","d2","d3","w1"]}}`
+		`"all":{"children":["ungrouped","web","db"]},"web":{"hosts":["w3","w1"],"children":["web","old","more"]},` +
+		`"more":{"hosts":["w2"]},"db":{"hosts":["d1","d2","d3","w1"]}}`
 	web, db := []string{"w1", "192.0.2.2", "u@w3"}, []string{"ssh://d1:2222", "ssh://u@[2001:db8::1]:2200", "d3", "w1"}
 	for _, c := range []struct {
 		text   string
