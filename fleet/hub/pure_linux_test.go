@@ -333,7 +333,8 @@ func TestRestoreRefuses(t *testing.T) {
 		files []string
 		why   string // empty: restored
 	}{
-		{good, ""}, {append(bus.Files(), good...), ""}, {[]string{DatabaseFile}, "is no backup of fettle-hub"}, {nil, "is no backup of fettle-hub"},
+		{good, ""}, {append(bus.Files(), good...), ""},
+		{[]string{DatabaseFile}, "is no backup of fettle-hub"}, {nil, "is no backup of fettle-hub"},
 		{append(good, "../x"), "is no file of a hub"}, {append(good, "x"), "is no file of a hub"},
 		{append(good, "link:"+RevokedFile), "is no file of a hub"},
 	} {

@@ -23,7 +23,8 @@ import (
 
 // TestNumbers: how pages write numbers and times.
 func TestNumbers(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 123456: "123,456", 1234567: "1,234,567", -100: "-100", -1000: "-1,000"} {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000",
+		123456: "123,456", 1234567: "1,234,567", -100: "-100", -1000: "-1,000"} {
 		if got := digits(n); got != want {
 			t.Errorf("%d: %s", n, got)
 		}
@@ -77,6 +78,7 @@ func TestPager(t *testing.T) {
 		{"", 0, 50, 50, "1-50 < >"}, {"", 0, 50, 51, "1-50 < >/hosts?offset=50"}, {"q=a", 50, 1, 51, "51-51 </hosts?q=a >"},
 		{"offset=50", 50, 50, 150, "51-100 </hosts >/hosts?offset=100"}, {"limit=10&offset=20", 20, 10, 31, "21-30 </hosts?limit=10&offset=10 >" +
 			"/hosts?limit=10&offset=30"}, {"limit=0", 60, 50, 200, "61-110 </hosts?limit=0&offset=10 >/hosts?limit=0&offset=110"},
+		{"offset=9", 9, 0, 20, "10-9 </hosts >"},
 		{"offset=500", 500, 0, 120, "501-500 </hosts?offset=70 >"}, {"before=1.2&after=3.4", 10, 5, 20, "11-15 </hosts >/hosts?offset=15"},
 	} {
 		p := pagesOf(httptest.NewRequest(http.MethodGet, "/hosts?"+c.query, nil), c.offset, 50, c.shown, c.count)
@@ -134,7 +136,8 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	for name, want := range map[string]string{"a.css": "text/css", "a.js": "text/javascript", "a.svg": "image/svg+xml", "a.unknown": "text/plain"} {
+	for name, want := range map[string]string{"a.css": "text/css", "a.js": "text/javascript", "a.svg": "image/svg+xml",
+		"a.unknown": "text/plain"} {
 		if got := kindOf(name); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -237,7 +240,8 @@ func TestHealthIsRemembered(t *testing.T) {
 // TestPrefixes: addresses and networks, and never the whole world.
 func TestPrefixes(t *testing.T) {
 	for s, want := range map[string]string{
-		"192.0.2.7": "192.0.2.7/32", "192.0.2.7/24": "192.0.2.0/24", "2001:db8::1": "2001:db8::1/128", "0.0.0.0/0": "", "::/0": "", "x": "", "": "",
+		"192.0.2.7": "192.0.2.7/32", "192.0.2.7/24": "192.0.2.0/24", "2001:db8::1": "2001:db8::1/128", "0.0.0.0/0": "", "::/0": "", "x": "",
+		"":          "",
 		"0.0.0.0/1": "0.0.0.0/1",
 	} {
 		got, err := prefixes("from", []string{s})
@@ -266,7 +270,8 @@ func TestSettingsTogether(t *testing.T) {
 		{proxy(proxyLogin{Header: "X", From: []string{"192.0.2.1"}, Sees: sees{"a": nil}}), "proxy: sees"},
 		{oidc("https://h", oidcLogin{Issuer: "https://i", ClientID: "c"}), ""},
 		{oidc("", oidcLogin{Issuer: "https://i", ClientID: "c"}), "oidc: needs url"},
-		{oidc("https://h", oidcLogin{Issuer: "https://i"}), "oidc: needs issuer"}, {oidc("https://h", oidcLogin{ClientID: "c"}), "oidc: needs issuer"},
+		{oidc("https://h", oidcLogin{Issuer: "https://i"}), "oidc: needs issuer"},
+		{oidc("https://h", oidcLogin{ClientID: "c"}), "oidc: needs issuer"},
 		{oidc("https://h", oidcLogin{Issuer: "http://i", ClientID: "c"}), "oidc: issuer"},
 		{oidc("https://h", oidcLogin{Issuer: "http://127.0.0.1:1", ClientID: "c"}), ""},
 		{oidc("https://h", oidcLogin{Issuer: "http://localhost:1", ClientID: "c"}), ""},
@@ -284,7 +289,8 @@ func TestSettingsTogether(t *testing.T) {
 		{Settings{TLS: tlsFile{Cert: "a", Key: "b"}}, true, true}, {Settings{TLS: tlsFile{ACME: []string{"h"}}, Passwords: &yes}, true, true},
 		{Settings{Passwords: &no}, false, false},
 	} {
-		if got, err := c.s.Login(); err != nil || got.Secure != c.secure || got.NoPasswords == c.passwords || got.Proxy != nil || got.OIDC != nil {
+		got, err := c.s.Login()
+		if err != nil || got.Secure != c.secure || got.NoPasswords == c.passwords || got.Proxy != nil || got.OIDC != nil {
 			t.Errorf("%+v: %+v, %v", c.s, got, err)
 		}
 	}
@@ -356,7 +362,8 @@ func TestWords(t *testing.T) {
 	if got := fmt.Sprint(w["dict"].(func(...string) map[string]string)("a", "1", "b", "2", "c")); got != "map[a:1 b:2]" {
 		t.Error(got)
 	}
-	for d, want := range map[time.Duration]bool{2 * time.Minute: false, -2 * time.Minute: false, 3 * time.Minute: true, -3 * time.Minute: true} {
+	for d, want := range map[time.Duration]bool{
+		2 * time.Minute: false, -2 * time.Minute: false, 3 * time.Minute: true, -3 * time.Minute: true} {
 		if got := w["skewed"].(func(time.Duration) bool)(d); got != want {
 			t.Errorf("%s: %v", d, got)
 		}
@@ -368,7 +375,8 @@ func TestSearchLeadsOn(t *testing.T) {
 	w := ofHosts(t, 40)
 	w.login("ann")
 	h := w.aHost()
-	if code, _, head := w.get("/search?q=" + url.QueryEscape(h.Name)); code != http.StatusSeeOther || head.Get("Location") != "/host/"+h.Agent {
+	code, _, head := w.get("/search?q=" + url.QueryEscape(h.Name))
+	if code != http.StatusSeeOther || head.Get("Location") != "/host/"+h.Agent {
 		t.Errorf("%s: %d %v", h.Name, code, head)
 	}
 	for q, want := range map[string]string{h.Name[:len(h.Name)-1]: h.Name, "mtu": "bridge-mtu", "": ""} {
