@@ -437,7 +437,7 @@ func TestHubThatFails(t *testing.T) {
 		answer http.HandlerFunc
 		why    string
 	}{
-		"refuses": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\x1b[2J", 403) },
+		"refuses": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\x1b[2J", http.StatusForbidden) },
 			`the hub answers 403 Forbidden: no\x1b[2J`},
 		"is no hub": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "the hub's answer is not JSON"},
 		"breaks off": {func(w http.ResponseWriter, _ *http.Request) {
