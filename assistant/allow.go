@@ -82,7 +82,8 @@ var (
 	unitName  = regexp.MustCompile(`^[A-Za-z0-9:_.@\\-]{1,255}$`)
 	ifaceName = regexp.MustCompile(`^[A-Za-z0-9_.@-]{1,15}$`)
 	runName   = regexp.MustCompile(`^(?:now|last|[0-9]{1,4}|[0-9]{8}(?:T[0-9]{0,6}(?:\.[0-9]{1,3}Z?)?)?)$`)
-	number    = regexp.MustCompile(`^[0-9]{1,6}$`)
+	agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)
+	cursor    = regexp.MustCompile(`^[0-9]{1,19}(?:\.[0-9]{1,19})?$`)
 )
 
 // named refuses what is no name of that kind.

@@ -3,7 +3,6 @@ package assistant
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,7 +14,7 @@ import (
 type fleetInput struct {
 	Question string `json:"question" jsonschema:"overview, hosts, host, trap (which hosts have it), or changes"`
 	Trap     string `json:"trap,omitempty" jsonschema:"for trap, and to filter changes"`
-	Host     string `json:"host,omitempty" jsonschema:"for host: its ID as hosts gives it; for changes: a host's ID"`
+	Host     string `json:"host,omitempty" jsonschema:"for host, and to filter changes: its agent, as hosts gives it"`
 	Search   string `json:"search,omitempty" jsonschema:"for hosts: a part of the name"`
 	Group    string `json:"group,omitempty" jsonschema:"only hosts of this group"`
 	Since    string `json:"since,omitempty" jsonschema:"for changes: a time such as 2026-11-26T00:00:00Z"`
@@ -32,14 +31,10 @@ func (d *desk) fleet(ctx context.Context, _ *call, in fleetInput) (Answer, error
 			q.Set(name, v)
 		}
 	}
-	from := 0
-	if in.Cursor != "" {
-		if !number.MatchString(in.Cursor) {
-			return Answer{}, fmt.Errorf("unknown cursor %q", visible(in.Cursor, 40))
-		}
-		from, _ = strconv.Atoi(in.Cursor)
-		q.Set("offset", in.Cursor)
+	if in.Cursor != "" && !cursor.MatchString(in.Cursor) {
+		return Answer{}, fmt.Errorf("unknown cursor %q", visible(in.Cursor, 40))
 	}
+	set("offset", in.Cursor)
 	q.Set("limit", strconv.Itoa(fleetPage))
 	set("group", in.Group)
 	path := ""
@@ -50,8 +45,8 @@ func (d *desk) fleet(ctx context.Context, _ *call, in fleetInput) (Answer, error
 		path = "/api/v1/hosts"
 		set("q", in.Search)
 	case "host":
-		if !number.MatchString(in.Host) {
-			return Answer{}, errors.New("host is the ID that hosts gives")
+		if err := named("host", agentName, in.Host); err != nil {
+			return Answer{}, err
 		}
 		path = "/api/v1/hosts/" + in.Host
 	case "trap":
@@ -74,25 +69,18 @@ func (d *desk) fleet(ctx context.Context, _ *call, in fleetInput) (Answer, error
 		return Answer{}, err
 	}
 	a := Answer{Says: "the hub's answer", HostSays: trimmed(foreign(v, 0))}
-	if n := longest(v); n >= fleetPage && in.Question != "changes" {
-		a.Cursor = strconv.Itoa(from + fleetPage)
-	}
-	return a, nil
-}
-
-// longest is the length of the longest list at the top of an answer.
-func longest(v any) (n int) {
-	switch v := v.(type) {
-	case []any:
-		return len(v)
-	case map[string]any:
-		for _, e := range v {
-			if l, ok := e.([]any); ok {
-				n = max(n, len(l))
-			}
+	m, _ := v.(map[string]any)
+	switch next := m["next"].(type) { // an offset, or of changes where the older ones begin
+	case float64:
+		if next > 0 {
+			a.Cursor = strconv.FormatFloat(next, 'f', -1, 64)
+		}
+	case string:
+		if cursor.MatchString(next) {
+			a.Cursor = next
 		}
 	}
-	return n
+	return a, nil
 }
 
 // get asks the hub. It follows no redirect: the token is for this hub.

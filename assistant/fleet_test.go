@@ -52,7 +52,14 @@ func TestFleet(t *testing.T) {
 		for i := range fleetPage {
 			hosts = append(hosts, fmt.Sprintf(`{"name":"h%d\u001b[31m"}`, i))
 		}
-		fmt.Fprintf(w, `{"hosts":[%s],"total":120}`, strings.Join(hosts, ","))
+		next := "100"
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/changes"):
+			next = `"1764000000000.7"`
+		case r.URL.Query().Get("q") == "last":
+			next = "0"
+		}
+		fmt.Fprintf(w, `{"hosts":[%s],"count":120,"next":%s}`, strings.Join(hosts, ","), next)
 	}))
 	defer s.Close()
 	d := &desk{Config{Hub: s.URL, Token: "t0ken"}}
@@ -63,7 +70,9 @@ func TestFleet(t *testing.T) {
 		{fleetInput{Question: "overview"}, "/api/v1/fleet?"},
 		{fleetInput{Question: "hosts", Search: "web", Group: "a b"}, "/api/v1/hosts?group=a+b&limit=50&q=web"},
 		{fleetInput{Question: "hosts", Cursor: "50"}, "/api/v1/hosts?limit=50&offset=50"},
-		{fleetInput{Question: "host", Host: "17"}, "/api/v1/hosts/17?limit=50"},
+		{fleetInput{Question: "host", Host: "k3vq2xw5ab7d"}, "/api/v1/hosts/k3vq2xw5ab7d?limit=50"},
+		{fleetInput{Question: "changes", Host: "k3vq2xw5ab7d", Cursor: "1764000000000.7"},
+			"/api/v1/changes?before=1764000000000.7&host=k3vq2xw5ab7d&limit=50"},
 		{fleetInput{Question: "trap", Trap: "bridge-mtu"}, "/api/v1/traps/bridge-mtu/hosts?limit=50"},
 		{fleetInput{Question: "changes", Trap: "bridge-mtu", Since: "2026-11-26T00:00:00Z"},
 			"/api/v1/changes?limit=50&since=2026-11-26T00%3A00%3A00Z&trap=bridge-mtu"},
@@ -74,8 +83,14 @@ func TestFleet(t *testing.T) {
 			t.Errorf("%+v: asked %s, %v, %.200s", c.in, asked, err, b)
 		}
 	}
-	if a, _ := d.fleet(t.Context(), nil, fleetInput{Question: "hosts", Cursor: "50"}); a.Cursor != "100" {
-		t.Errorf("the cursor is %s", a.Cursor)
+	for _, c := range []struct {
+		in   fleetInput
+		want string
+	}{{fleetInput{Question: "hosts", Cursor: "50"}, "100"}, {fleetInput{Question: "changes"}, "1764000000000.7"},
+		{fleetInput{Question: "hosts", Search: "last"}, ""}} {
+		if a, err := d.fleet(t.Context(), nil, c.in); err != nil || a.Cursor != c.want {
+			t.Errorf("%+v: the cursor is %q, %v", c.in, a.Cursor, err)
+		}
 	}
 	for _, in := range []fleetInput{
 		{}, {Question: "drop"}, {Question: "host", Host: "../../x"}, {Question: "host"}, {Question: "trap", Trap: "../hosts"},

@@ -115,11 +115,11 @@ func Start(ctx context.Context, c Config) (*Hub, error) {
 		}
 	}
 	if err := recall(ctx, c.Dir, h.DB); err != nil {
-		return nil, errors.Join(err, h.DB.Close())
+		return nil, errors.Join(err, h.DB.Close(), h.lock.Close())
 	}
 	if len(c.Traps) > 0 {
 		if err := h.DB.Know(ctx, c.Traps); err != nil {
-			return nil, errors.Join(fmt.Errorf("the database: %w", err), h.DB.Close())
+			return nil, errors.Join(fmt.Errorf("the database: %w", err), h.DB.Close(), h.lock.Close())
 		}
 	}
 	if err := h.connect(); err != nil {
