@@ -84,6 +84,18 @@ func (rc raidCase) prepare(d *disk) error {
 	return d.close()
 }
 
+// assembleNew starts the array that was just made, which needs no force.
+func (d *disk) assembleNew() error {
+	forced, err := d.assemble()
+	if forced && err == nil {
+		err = errors.New("mdadm needed --force")
+	}
+	if err != nil {
+		return fmt.Errorf("the array that was just made does not start: %w", err)
+	}
+	return nil
+}
+
 // live applies the remedies and undoes one, while the array is written to.
 func (rc raidCase) live(d *disk) error {
 	if err := bootID("recorded"); err != nil {
@@ -92,8 +104,8 @@ func (rc raidCase) live(d *disk) error {
 	if err := d.mountRoot(); err != nil {
 		return err
 	}
-	if forced, err := d.assemble(); err != nil || forced {
-		return fmt.Errorf("the array that was just made does not start: %w", err)
+	if err := d.assembleNew(); err != nil {
+		return err
 	}
 	if err := d.mount(array, dataDir, "ext4", 0); err != nil {
 		return err

@@ -47,8 +47,8 @@ func (rc raidCase) besideSyncs(d *disk) error {
 	if err := d.mountRoot(); err != nil {
 		return err
 	}
-	if forced, err := d.assemble(); err != nil || forced {
-		return fmt.Errorf("the array that was just made does not start: %w", err)
+	if err := d.assembleNew(); err != nil {
+		return err
 	}
 	if err := d.mount(array, dataDir, "ext4", 0); err != nil {
 		return err
