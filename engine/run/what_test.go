@@ -150,6 +150,15 @@ func TestOpenFrom(t *testing.T) {
 		}
 		src.Close()
 	}
+	dir := folder(t, "etc/passwd", "etc/hostname=web1")
+	for _, tg := range []Target{{Root: dir}, {From: dir}, {}} {
+		src, err := tg.open()
+		if err != nil || (src.Identity().Hostname == "web1") == tg.live() {
+			t.Errorf("%+v: %v, %v", tg, src, err)
+			continue
+		}
+		src.Close()
+	}
 	for content, want := range map[string]string{"a log\n": "is a text file", "": "neither a capture", "a log": "neither a capture",
 		"a\x00log\n": "neither a capture", "\n" + strings.Repeat("x", 64<<10-2) + "é": "is a text file",
 		"\n" + strings.Repeat("x", 100) + "\xff\xff\xff\xff\xff": "neither a capture", "caf\xe9 au lait\n": "neither a capture"} {
