@@ -109,6 +109,29 @@ func TestScreen(t *testing.T) {
 	}
 }
 
+// TestRoom: an entry says each of its causes where they fit, to the line.
+func TestRoom(t *testing.T) {
+	var found []*trap.Outcome
+	for _, why := range []string{"one", "two", "three", "four"} {
+		found = append(found, &trap.Outcome{Trap: "a", Subject: why + ".service", Status: trap.Found, Severity: trap.Notice, Summary: "says " + why})
+	}
+	tx := &text{opt: Options{Width: 80}}
+	for room, apart := range map[int]bool{6: true, 5: false, 7: true, 3: false} {
+		var b strings.Builder
+		if tx.entries(&b, []entry{{trap.Notice, found}}, room); strings.Contains(b.String(), "four.service: says four") != apart {
+			t.Errorf("room for %d lines:\n%s", room, b.String())
+		}
+	}
+	for said, want := range map[string]string{"alice sees user alice": "\x00 sees \x00", "nobody": "nobody", "a user": "a user"} {
+		if got := without(said, "user alice", " "); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := without("sdb of md0/sdb", "md0/sdb", " /"); got != "\x00 of \x00" || without("a b", "", " ") != "a b" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestRank: findings that count come first, the worst of them before; what is not known before what is clear.
 func TestRank(t *testing.T) {
 	accepted := &trap.Acceptance{}

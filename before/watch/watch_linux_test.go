@@ -4,10 +4,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 func TestArmAndDisarm(t *testing.T) {
-	dir := t.TempDir()
+	dir, open := t.TempDir(), means.OpenFiles(t)
 	for range 2 { // armed twice is armed
 		if err := Arm(dir, `/opt/odd %n "name"/fettle`); err != nil {
 			t.Fatal(err)
@@ -32,5 +34,8 @@ func TestArmAndDisarm(t *testing.T) {
 	}
 	if err := Disarm(dir + "/none"); err != nil {
 		t.Error(err)
+	}
+	if now := means.OpenFiles(t); len(now) > len(open) {
+		t.Errorf("left open: %v", now)
 	}
 }
