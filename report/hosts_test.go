@@ -27,13 +27,16 @@ func several() []trap.Result {
 	below.Below, was.Known = true, true
 	took := func(r trap.Result, d time.Duration) trap.Result { r.Took = d; return r }
 	return []trap.Result{
-		took(result("libs", found("a.service", trap.Warning, "runs on old libraries", ""), found("b.service", trap.Warning, "runs on old libraries", "")), 900*time.Microsecond),
-		took(result("full", found("/srv", trap.Critical, "/srv is full", "delete something"), found("/var", trap.Critical, "/var is full", "delete something")), time.Millisecond),
+		took(result("libs", found("a.service", trap.Warning, "runs on old libraries", ""), found("b.service", trap.Warning,
+			"runs on old libraries", "")), 900*time.Microsecond),
+		took(result("full", found("/srv", trap.Critical, "/srv is full", "delete something"), found("/var", trap.Critical, "/var is full",
+			"delete something")), time.Millisecond),
 		took(result("apart", found("x", trap.Notice, "says one", ""), found("y", trap.Notice, "says another", "")), 2*time.Second),
 		result("hub", hub, below, was, odd),
 		result("unsure", trap.Outcome{Status: trap.Unknown, Reason: "no one knows"}, trap.Outcome{Subject: "s", Status: "future"},
 			trap.Outcome{Subject: "k", Status: trap.Unknown, Reason: "long unknown", Known: true}),
-		result("fine", trap.Outcome{Status: trap.Clear, Summary: "all is well"}, trap.Outcome{Subject: "n", Status: trap.NotApplicable, Reason: "there is none"}),
+		result("fine", trap.Outcome{Status: trap.Clear, Summary: "all is well"}, trap.Outcome{Subject: "n", Status: trap.NotApplicable,
+			Reason: "there is none"}),
 		{Trap: "gone", Resolved: []trap.Resolved{{Subject: "g", Said: "notice: was there"}}},
 	}
 }
@@ -71,7 +74,8 @@ func TestHosts(t *testing.T) {
 	broken := errors.New("the connection was closed")
 
 	whole, part := JUnitHost("web1", doc, Options{}, nil), JUnitHost("web1", doc, Options{}, broken)
-	if whole.Errors == 0 || part.Errors != whole.Errors+1 || whole.Tests != len(whole.Cases) || part.Tests != whole.Tests+1 || whole.Failures == 0 ||
+	if whole.Errors == 0 || part.Errors != whole.Errors+1 || whole.Tests != len(whole.Cases) || part.Tests != whole.Tests+1 ||
+		whole.Failures == 0 ||
 		whole.Time != junit.Seconds(time.Minute) || whole.Timestamp != "2026-01-02T03:04:05" || whole.Hostname != "web1" {
 		t.Errorf("%d of %d errors, %+v", part.Errors, whole.Errors, whole)
 	}
@@ -88,7 +92,8 @@ func TestHosts(t *testing.T) {
 	for _, failed := range []error{nil, broken} {
 		r := SARIFHost("web1", doc, Options{}, failed)
 		inv := r.Invocations[0]
-		if inv.Successful != (failed == nil) || (inv.Notes == nil) != (failed == nil) || r.Automation.ID != "fettle/web1" || r.Properties != nil ||
+		if inv.Successful != (failed == nil) || (inv.Notes == nil) != (failed == nil) || r.Automation.ID != "fettle/web1" ||
+			r.Properties != nil ||
 			inv.Start != "2026-01-02T03:04:05.000Z" || inv.End != "2026-01-02T03:05:05.000Z" {
 			t.Errorf("%+v", r)
 		}
@@ -98,7 +103,8 @@ func TestHosts(t *testing.T) {
 			}
 		}
 	}
-	if r := SARIFHost("x", &Document{Meta: Meta{Kind: host.KindCapture}}, Options{}, nil); r.Properties["kind"] != host.KindCapture || r.Invocations[0].Start != "" {
+	if r := SARIFHost("x", &Document{Meta: Meta{Kind: host.KindCapture}}, Options{}, nil); r.Properties["kind"] != host.KindCapture ||
+		r.Invocations[0].Start != "" {
 		t.Errorf("%+v", r)
 	}
 
@@ -118,7 +124,8 @@ func TestHosts(t *testing.T) {
 // TestWhere: SARIF points to the first file that the evidence names, at its line.
 func TestWhere(t *testing.T) {
 	for source, want := range map[string]string{
-		"/etc/fstab:2": "file:///etc/fstab 2", "/etc/fstab:1": "file:///etc/fstab 1", "/etc/fstab": "file:///etc/fstab 0", "/etc/fstab:x": "file:///etc/fstab 0",
+		"/etc/fstab:2": "file:///etc/fstab 2", "/etc/fstab:1": "file:///etc/fstab 1", "/etc/fstab": "file:///etc/fstab 0",
+		"/etc/fstab:x": "file:///etc/fstab 0",
 		"/etc/fstab:0": "file:///etc/fstab 0", "/etc/fstab:-1": "file:///etc/fstab 0", "netlink": "file:///second 0", "/a b": "file:///second 0",
 		"/etc/100%": "file:///etc/100%25 0",
 	} {
@@ -140,7 +147,8 @@ func TestWhere(t *testing.T) {
 func TestFormulas(t *testing.T) {
 	var b bytes.Buffer
 	err := errors.Join(CSVHeader(&b), CSVFailed(&b, "web1", "-oops"), CSVRows(&b, "=web2", several()[:1]))
-	if want := "web1,,,failed,,,,'-oops,\n'=web2,libs,a.service,found,warning,open,,runs on old libraries,fettle fix libs --on a.service\n"; err != nil ||
+	if want := "web1,,,failed,,,,'-oops,\n'=web2,libs,a.service,found,warning,open,,runs on old libraries,fettle fix libs --on " +
+		"a.service\n"; err != nil ||
 		!strings.Contains(b.String(), want) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
@@ -184,7 +192,8 @@ func TestFullDisk(t *testing.T) {
 	if m := NewMetrics(Options{}); !errors.Is(m.Write(&full{}), errFull) {
 		t.Error("metrics")
 	}
-	if !errors.Is(CSVHeader(&full{}), errFull) || !errors.Is(CSVRows(&full{}, "a", several()), errFull) || !errors.Is(CSVFailed(&full{}, "a", "b"), errFull) {
+	if !errors.Is(CSVHeader(&full{}), errFull) || !errors.Is(CSVRows(&full{}, "a", several()), errFull) || !errors.Is(CSVFailed(&full{},
+		"a", "b"), errFull) {
 		t.Error("rows")
 	}
 }

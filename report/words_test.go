@@ -13,7 +13,8 @@ import (
 
 func TestKinds(t *testing.T) {
 	for name, want := range map[string]bool{
-		"br": true, "br0": true, "br9": true, "br-lan": true, "bridge": true, "bread": false, "enp3s0": true, "eno1": true, "ens18": true, "enx001122": true, "enxa1b2c3": true, "wlp3s0": true, "wlan0": true, "wwp0s20": true,
+		"br": true, "br0": true, "br9": true, "br-lan": true, "bridge": true, "bread": false, "enp3s0": true, "eno1": true, "ens18": true,
+		"enx001122": true, "enxa1b2c3": true, "wlp3s0": true, "wlan0": true, "wwp0s20": true,
 		"eno": false,
 		"enp": false, "en0": true, "ends": false, "enough": false, "": false, "alice": false, "eth": true, "eth/1": false, "eth:1": false,
 	} {
@@ -44,7 +45,8 @@ func TestAtLeast(t *testing.T) {
 	if c.UnknownOK != 1 || c.Resolved != 2 {
 		t.Errorf("%+v", c)
 	}
-	for sev, want := range map[trap.Severity]string{0: "notice", trap.Notice: "notice", trap.Critical: "critical", trap.Critical + 1: "notice"} {
+	for sev, want := range map[trap.Severity]string{0: "notice", trap.Notice: "notice", trap.Critical: "critical",
+		trap.Critical + 1: "notice"} {
 		if got := severityName(sev); got != want {
 			t.Errorf("%d is called %s", sev, got)
 		}
@@ -70,7 +72,8 @@ func TestFitting(t *testing.T) {
 	}
 	tx := &text{opt: Options{Width: len(indent) + len(" and 1000 more") + 10}}
 	for names, want := range map[string]string{
-		"a bb ccc": "a, bb and 1 more", "a bb": "a, bb", "longer-than-that b": "longer-than-that and 1 more", "aaa bbb": "aaa, bbb", "aaa bbbb": "aaa and 1 more",
+		"a bb ccc": "a, bb and 1 more", "a bb": "a, bb", "longer-than-that b": "longer-than-that and 1 more", "aaa bbb": "aaa, bbb",
+		"aaa bbbb": "aaa and 1 more",
 	} {
 		if got := tx.fitting(strings.Fields(names)); got != want {
 			t.Errorf("%s: %q, want %q", names, got, want)
@@ -113,7 +116,8 @@ func TestScreen(t *testing.T) {
 func TestRoom(t *testing.T) {
 	var found []*trap.Outcome
 	for _, why := range []string{"one", "two", "three", "four"} {
-		found = append(found, &trap.Outcome{Trap: "a", Subject: why + ".service", Status: trap.Found, Severity: trap.Notice, Summary: "says " + why})
+		found = append(found, &trap.Outcome{Trap: "a", Subject: why + ".service", Status: trap.Found, Severity: trap.Notice,
+			Summary: "says " + why})
 	}
 	tx := &text{opt: Options{Width: 80}}
 	for room, apart := range map[int]bool{6: true, 5: false, 7: true, 3: false} {
@@ -137,7 +141,8 @@ func TestRank(t *testing.T) {
 	accepted := &trap.Acceptance{}
 	in := []trap.Outcome{
 		{Subject: "n/a", Status: trap.NotApplicable}, {Subject: "clear", Status: trap.Clear}, {Subject: "future", Status: "future"},
-		{Subject: "accepted", Status: trap.Found, Severity: trap.Critical, Accepted: accepted}, {Subject: "known", Status: trap.Found, Severity: trap.Notice, Known: true},
+		{Subject: "accepted", Status: trap.Found, Severity: trap.Critical, Accepted: accepted}, {Subject: "known", Status: trap.Found,
+			Severity: trap.Notice, Known: true},
 		{Subject: "notice", Status: trap.Found, Severity: trap.Notice}, {Subject: "critical", Status: trap.Found, Severity: trap.Critical},
 		{Subject: "unknown", Status: trap.Unknown}, {Subject: "warning", Status: trap.Found, Severity: trap.Warning},
 	}
@@ -169,7 +174,8 @@ func TestHints(t *testing.T) {
 		{host.KindSosreport, 0, host.ErrNotCollected, "the sosreport does not have it; on the host itself: fettle check a"},
 		{host.KindCapture, 0, host.ErrNotCollected, "capture again on the host, as root: sudo fettle capture"},
 		{host.KindSosreport, 0, host.ErrDenied, "the capture was made without the right to read it; capture again as root"},
-		{host.KindLive, 0, host.ErrTimeout, "look whether the machine or a mount hangs, then: fettle check a"}, {host.KindCapture, 0, host.ErrTimeout, ""},
+		{host.KindLive, 0, host.ErrTimeout, "look whether the machine or a mount hangs, then: fettle check a"}, {host.KindCapture, 0,
+			host.ErrTimeout, ""},
 		{host.KindLive, 0, host.ErrNoCommand, "install the command, then: fettle check a"}, {host.KindCapture, 0, host.ErrNoCommand, ""},
 		{host.KindLive, 0, host.ErrNotRunning, ""},
 	} {
@@ -183,7 +189,8 @@ func TestHints(t *testing.T) {
 	if text, act := paragraph(all); act != "do it" || text != "a: one; b: two; c: three" {
 		t.Errorf("%q, %q", text, act)
 	}
-	got := unknowns(&Meta{}, []trap.Result{result("a", trap.Outcome{Reason: "odd"}), result("b", trap.Outcome{Reason: "x: " + host.ErrDenied.Error()},
+	got := unknowns(&Meta{}, []trap.Result{result("a", trap.Outcome{Reason: "odd"}), result("b",
+		trap.Outcome{Reason: "x: " + host.ErrDenied.Error()},
 		trap.Outcome{Subject: "s", Reason: "y: " + host.ErrDenied.Error()}), result("c", trap.Outcome{Reason: host.ErrDenied.Error()}),
 		result("d", trap.Outcome{Status: "future"}), result("e", trap.Outcome{Summary: "says"})})
 	if len(got) != 4 || strings.Join(got[0].who, " ") != "b c" || got[1].first != "odd" || got[2].first != "no reason given (status future)" ||

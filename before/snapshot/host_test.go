@@ -139,7 +139,8 @@ func TestTaken(t *testing.T) {
 	}
 	for what, c := range map[string]struct{ got, want any }{
 		"mounts": {s.Mounts, map[string]Mount{"/": {"/dev/sda1", "ext4", false}, "/srv": {"/dev/sdb1", "xfs", true}}},
-		"links": {s.Links, map[string]Link{"lo": {Up: true, MTU: 65536}, "eth0": {Up: true, MTU: 1500, Master: "br0", Addrs: []string{"192.0.2.7/24", "198.51.100.1/25"},
+		"links": {s.Links, map[string]Link{"lo": {Up: true, MTU: 65536}, "eth0": {Up: true, MTU: 1500, Master: "br0",
+			Addrs:   []string{"192.0.2.7/24", "198.51.100.1/25"},
 			Dynamic: []string{"inet6"}}, "eth1": {MTU: 9000}}},
 		"arrays":     {s.Arrays, map[string]Array{"md0": {"raid1", 1}}},
 		"swaps":      {s.Swaps, []string{"/dev/sda2"}},
@@ -164,14 +165,16 @@ func TestTaken(t *testing.T) {
 			listeners = append(listeners, l.id())
 		}
 	}
-	if want := "inet 10.0.0.0/8 dev eth0; inet default via 192.0.2.1 dev eth0; inet6 default via fe80::2 dev eth0"; strings.Join(routes, "; ") != want {
+	if want := "inet 10.0.0.0/8 dev eth0; inet default via 192.0.2.1 dev eth0; inet6 default via fe80::2 dev eth0"; strings.Join(routes,
+		"; ") != want {
 		t.Errorf("routes %q, want %s", routes, want)
 	}
 	slices.Sort(passing)
 	if want := "dhclient high low rpc.statd sshd"; strings.Join(passing, " ") != want {
 		t.Errorf("passing %q, want %s", passing, want)
 	}
-	if want := "tcp 0.0.0.0:111; tcp 0.0.0.0:19999; tcp 0.0.0.0:22; tcp 0.0.0.0:30001; tcp 0.0.0.0:8000; tcp [::]:80"; strings.Join(listeners, "; ") != want {
+	if want := "tcp 0.0.0.0:111; tcp 0.0.0.0:19999; tcp 0.0.0.0:22; tcp 0.0.0.0:30001; tcp 0.0.0.0:8000; tcp " +
+		"[::]:80"; strings.Join(listeners, "; ") != want {
 		t.Errorf("listeners %q, want %s", listeners, want)
 	}
 }
@@ -179,8 +182,10 @@ func TestTaken(t *testing.T) {
 // TestUnread: what could not be read is told of its area, and takes no other with it.
 func TestUnread(t *testing.T) {
 	for closed, area := range map[string]Area{
-		"command/systemctl " + strings.Join(startup.Question, " "): Units, "root/proc/self/mountinfo": Mounts, "table/links": Links, "table/routes4": Routes,
-		"table/routes6": Routes, "table/listeners": Listeners, "table/processes": Containers, "root/proc/mdstat": Arrays, "root/proc/swaps": Arrays,
+		"command/systemctl " + strings.Join(startup.Question, " "): Units, "root/proc/self/mountinfo": Mounts, "table/links": Links,
+		"table/routes4": Routes,
+		"table/routes6": Routes, "table/listeners": Listeners, "table/processes": Containers, "root/proc/mdstat": Arrays,
+		"root/proc/swaps":      Arrays,
 		"root/etc/resolv.conf": Names, "command/nft -s list ruleset": Firewall,
 	} {
 		text := strings.Replace(aHost, "-- "+closed+" --\n", "-- denied/"+strings.TrimPrefix(closed, "root/")+" --\n-- root/x --\n", 1)
@@ -228,14 +233,22 @@ func TestLost(t *testing.T) {
 			[]string{"warning m.service: does not run: it is masked, and had run on since"}},
 		"linked, and started by hand": {func(s *State) { s.Units["l.service"] = Unit{Active: "active", File: "linked"} }, nil,
 			[]string{"warning l.service: does not run: it had been started by hand, and is not enabled"}},
-		"a transient one that fails is nobody's": {nil, func(s *State) { s.Units["run-u2.service"] = Unit{Active: "failed", Transient: true} }, nil},
-		"failed before":                          {func(s *State) { s.Units["f.service"] = Unit{Active: "failed"} }, func(s *State) { s.Units["f.service"] = Unit{Active: "failed"} }, nil},
+		"a transient one that fails is nobody's": {nil, func(s *State) {
+			s.Units["run-u2.service"] = Unit{Active: "failed",
+				Transient: true}
+		}, nil},
+		"failed before": {func(s *State) { s.Units["f.service"] = Unit{Active: "failed"} },
+			func(s *State) { s.Units["f.service"] = Unit{Active: "failed"} }, nil},
 		"a session, a mount and a swap": {func(s *State) {
 			for _, n := range []string{"session-3.scope", "user-runtime-dir@0.service", "srv.mount", "dev-sda2.swap"} {
 				s.Units[n] = Unit{Active: "active", File: "enabled", Started: true}
 			}
 		}, nil, nil},
-		"what no socket starts any more": {nil, func(s *State) { delete(s.Units, "late.service"); s.Units["late.socket"] = Unit{Active: "inactive"} },
+		"what no socket starts any more": {nil, func(s *State) {
+			delete(s.Units,
+				"late.service")
+			s.Units["late.socket"] = Unit{Active: "inactive"}
+		},
 			[]string{"warning late.service: does not run: it had been started by hand, and is not enabled",
 				"warning late.socket: does not run, and has not failed: nothing started it, a condition was not met, or it has ended"}},
 		"sshd's port": {func(s *State) {
@@ -250,7 +263,8 @@ func TestLost(t *testing.T) {
 			func(s *State) { s.Mounts["/"] = Mount{"/dev/sda1", "ext4", true} }, nil},
 		"writable now":                  {func(s *State) { s.Mounts["/"] = Mount{"/dev/sda1", "ext4", true} }, nil, nil},
 		"an array that lacked one then": {func(s *State) { s.Arrays["md0"] = Array{"raid1", 1} }, nil, nil},
-		"an array of another level":     {nil, func(s *State) { delete(s.Arrays, "md0"); s.Arrays["md9"] = Array{Level: "raid6"} }, []string{"critical md0: was not assembled"}},
+		"an array of another level": {nil, func(s *State) { delete(s.Arrays, "md0"); s.Arrays["md9"] = Array{Level: "raid6"} },
+			[]string{"critical md0: was not assembled"}},
 		"a port of no bridge": {func(s *State) { l := s.Links["eth0"]; l.Master = "br9"; s.Links["eth0"] = l }, nil,
 			[]string{"warning eth0: is no port of br9 any more"}},
 		"a port of what is gone": {func(s *State) { l := s.Links["eth0"]; l.Master = "br8"; s.Links["eth0"] = l }, nil, nil},
@@ -269,7 +283,8 @@ func TestLost(t *testing.T) {
 		}, nil, nil},
 		"the default route of another table": {func(s *State) {
 			s.Routes = append(s.Routes, Route{"inet", host.Route{Dst: "default", Gateway: "192.0.2.9", Dev: "eth0", Table: "5"}})
-		}, nil, []string{"warning default via 192.0.2.9 dev eth0 table 5: is gone: the route had been added by hand, or its configuration was removed"}},
+		}, nil, []string{"warning default via 192.0.2.9 dev eth0 table 5: is gone: the route had been added by hand, or its " +
+			"configuration was removed"}},
 		"the same route of the other family": {func(s *State) { s.Routes = append(s.Routes, Route{"inet6", host.Route{Dst: "x", Dev: "eth0"}}) },
 			func(s *State) { s.Routes = append(s.Routes, Route{"inet", host.Route{Dst: "x", Dev: "eth0"}}) },
 			[]string{"warning x dev eth0: is gone: the route had been added by hand, or its configuration was removed"}},
@@ -313,7 +328,8 @@ func TestLost(t *testing.T) {
 	}
 	was, now := healthy(), healthy()
 	now.Unread[Listeners], now.Listeners, was.Unread[Mounts], was.Mounts = "closed", nil, "shut", nil
-	if c := Compare(was, now); len(c.Lost) > 0 || c.New != nil || !maps.Equal(c.NotCompared, map[Area]string{Listeners: "closed", Mounts: "shut"}) {
+	if c := Compare(was, now); len(c.Lost) > 0 || c.New != nil || !maps.Equal(c.NotCompared, map[Area]string{Listeners: "closed",
+		Mounts: "shut"}) {
 		t.Errorf("%+v", c)
 	}
 }

@@ -15,7 +15,8 @@ import (
 // TestProtocols: apt's versions that are understood, each line that is none, and how much is read.
 func TestProtocols(t *testing.T) {
 	for text, want := range map[string][]Change{
-		"VERSION 2\n\na 1 < 2 /x.deb\nb 1 > - **REMOVE**\nc - < 1 /c.deb\nd 1 > 2 **REMOVE**\n": {{Name: "a", Old: "1", New: "2"}, {Name: "b", Old: "1"},
+		"VERSION 2\n\na 1 < 2 /x.deb\nb 1 > - **REMOVE**\nc - < 1 /c.deb\nd 1 > 2 **REMOVE**\n": {{Name: "a", Old: "1", New: "2"}, {Name: "b",
+			Old: "1"},
 			{Name: "c", New: "1"}, {Name: "d", Old: "1"}},
 		"VERSION 3\n\na 1 i386 none > - - none **REMOVE**\n": {{Name: "a", Arch: "i386", Old: "1"}},
 		"/a_1_amd64.deb\n\n/b_2_all.deb":                     {{Name: "a", New: "1", Arch: "amd64"}, {Name: "b", New: "2", Arch: "all"}},
@@ -44,8 +45,9 @@ func TestProtocols(t *testing.T) {
 	if got := ReadKeptBack("Not upgrading:\n" + strings.Repeat("  a\n", maxChanges+1)); len(got) != maxChanges {
 		t.Errorf("%d kept back", len(got))
 	}
-	for name, want := range map[string]bool{"linux-image-6.1.0-40-amd64": true, "linux-image-0.1": true, "linux-image-9": true, "linux-image-amd64": false,
-		"linux-image-": false, "linux-image-6.1-dbg": false, "linux-headers-6.1": false, "linux-image-/": false, "linux-image-:": false} {
+	for name, want := range map[string]bool{"linux-image-6.1.0-40-amd64": true, "linux-image-0.1": true, "linux-image-9": true,
+		"linux-image-amd64": false,
+		"linux-image-":      false, "linux-image-6.1-dbg": false, "linux-headers-6.1": false, "linux-image-/": false, "linux-image-:": false} {
 		if isKernel(name) != want {
 			t.Errorf("%s is a kernel: %v", name, !want)
 		}
@@ -56,7 +58,8 @@ func TestProtocols(t *testing.T) {
 func TestView(t *testing.T) {
 	src := hosttest.New(t, loaded+"-- denied/etc/shadow --\n").Source()
 	v := newView(src, []Change{{Name: "rsync", Arch: "amd64", Old: "2.9-1", New: "3"}})
-	for name, want := range map[string]string{"/etc/default/rsync": "RSYNC_ENABLE=true\n", host.DpkgStatus: "Version: 3\n", "/etc/shadow": "", "/etc/none": ""} {
+	for name, want := range map[string]string{"/etc/default/rsync": "RSYNC_ENABLE=true\n", host.DpkgStatus: "Version: 3\n",
+		"/etc/shadow": "", "/etc/none": ""} {
 		b, err := v.ReadFile(t.Context(), name, 1<<20)
 		if (err == nil) != (want != "") || !strings.Contains(string(b), want) || err == nil && name != host.DpkgStatus && string(b) != want {
 			t.Errorf("%s: %q, %v", name, b, err)
@@ -98,21 +101,27 @@ mine
 -- root/etc/old --
 mine
 `
-	const script = " --\ndeb-systemd-invoke restart 'a.service' b.socket >/dev/null || true\ndeb-systemd-invoke $_dh_action a.service 'c.service' >/dev/null\n"
-	const units = "-- units --\na.service loaded active running enabled\nb.socket loaded active listening enabled\nc.service loaded active running enabled\n"
+	const script = " --\ndeb-systemd-invoke restart 'a.service' b.socket >/dev/null || true\ndeb-systemd-invoke $_dh_action " +
+		"a.service 'c.service' >/dev/null\n"
+	const units = "-- units --\na.service loaded active running enabled\nb.socket loaded active listening enabled\nc.service loaded " +
+		"active running enabled\n"
 	change := []Change{{Name: "a", Arch: "amd64", Old: "1", New: "2"}}
 	for name, c := range map[string]struct {
 		host                    string
 		changes                 []Change
 		asks, restarts, unknown string
 	}{
-		"an upgrade":            {status + "-- root/var/lib/dpkg/info/a.postinst" + script + units, change, "/etc/changed", "a.service c.service", ""},
-		"of its architecture":   {status + "-- root/var/lib/dpkg/info/a:amd64.postinst" + script + units, change, "/etc/changed", "a.service c.service", ""},
-		"no systemd":            {status + "-- root/var/lib/dpkg/info/a.postinst" + script, change, "/etc/changed", "", ""},
-		"no script":             {status + units, change, "/etc/changed", "", ""},
-		"another package":       {status + units, []Change{{Name: "z", Old: "1", New: "2"}}, "", "", ""},
-		"it goes":               {status + "-- root/var/lib/dpkg/info/a.postinst" + script + units, []Change{{Name: "a", Arch: "amd64", Old: "1"}}, "", "", ""},
-		"it comes":              {status + "-- root/var/lib/dpkg/info/a.postinst" + script + units, []Change{{Name: "a", Arch: "amd64", New: "1"}}, "/etc/changed", "", ""},
+		"an upgrade": {status + "-- root/var/lib/dpkg/info/a.postinst" + script + units, change, "/etc/changed",
+			"a.service c.service", ""},
+		"of its architecture": {status + "-- root/var/lib/dpkg/info/a:amd64.postinst" + script + units, change, "/etc/changed",
+			"a.service c.service", ""},
+		"no systemd":      {status + "-- root/var/lib/dpkg/info/a.postinst" + script, change, "/etc/changed", "", ""},
+		"no script":       {status + units, change, "/etc/changed", "", ""},
+		"another package": {status + units, []Change{{Name: "z", Old: "1", New: "2"}}, "", "", ""},
+		"it goes": {status + "-- root/var/lib/dpkg/info/a.postinst" + script + units, []Change{{Name: "a", Arch: "amd64",
+			Old: "1"}}, "", "", ""},
+		"it comes": {status + "-- root/var/lib/dpkg/info/a.postinst" + script + units, []Change{{Name: "a", Arch: "amd64",
+			New: "1"}}, "/etc/changed", "", ""},
 		"a script that is shut": {status + "-- denied/var/lib/dpkg/info/a.postinst --\n" + units, change, "/etc/changed", "", "needs root"},
 		"a file that is shut": {strings.Replace(status, "root/etc/same", "denied/etc/same", 1) + units, change, "/etc/changed", "",
 			"/etc/same cannot be read; run it as root"},
@@ -140,7 +149,8 @@ func TestAptFails(t *testing.T) {
 	if o, err := answer(t.Context(), hosttest.New(t, loaded), []byte(`7`)); err == nil || o != nil {
 		t.Errorf("a question that is none: %v", o)
 	}
-	if err := lists(t.Context(), hosttest.New(t, "-- denied/var/lib/apt/lists --\n")); err == nil || !strings.Contains(err.Error(), "whether apt has lists") {
+	if err := lists(t.Context(), hosttest.New(t, "-- denied/var/lib/apt/lists --\n")); err == nil || !strings.Contains(err.Error(),
+		"whether apt has lists") {
 		t.Error(err)
 	}
 	if s := first("\n one \n two"); s != "one " {

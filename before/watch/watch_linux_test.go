@@ -57,8 +57,9 @@ func TestFails(t *testing.T) {
 		}
 		return dir
 	}
-	for what, dir := range map[string]string{"no folder": made() + "/none", "a file": made("x") + "/x", "a folder of the unit's name": made(Unit + "/"),
-		"a file for the folder": made(wants), "a folder of the link's name": made(wants + "/" + Unit + "/")} {
+	for what, dir := range map[string]string{"no folder": made() + "/none", "a file": made("x") + "/x",
+		"a folder of the unit's name": made(Unit + "/"),
+		"a file for the folder":       made(wants), "a folder of the link's name": made(wants + "/" + Unit + "/")} {
 		if err := Arm(dir, "/usr/bin/fettle"); err == nil {
 			t.Errorf("%s: armed", what)
 		}

@@ -51,7 +51,8 @@ func TestReadAll(t *testing.T) {
 		{"disk 1 is lost\ndisk 2 is lost\n\ndisk 3 is lost", "disk 1 is lost|disk 2 is lost|disk 3 is lost"},
 		{"a\ndisk 1 is lost, disk 2 is lost\nb", "disk 1 is lost, disk 2 is lost"},
 		{"\x1b[1mx\ndisk 1 is lost\nit \x1b[1mfailed\x1b[0m at last\ndisk 2 is lost\n\x1b", "disk 1 is lost|it failed at last|disk 2 is lost"},
-		{"disk 1 is lost\n" + list + "\ndisk 2 is lost\n" + list + "\n", "disk 1 is lost|app it failed at last|disk 2 is lost|app it failed at last"},
+		{"disk 1 is lost\n" + list + "\ndisk 2 is lost\n" + list + "\n",
+			"disk 1 is lost|app it failed at last|disk 2 is lost|app it failed at last"},
 		{list + "\n\x1b[1mdisk 1\x1b[0m is lost\n", "app it failed at last|disk 1 is lost"},
 		{record("__CURSOR=1", "_HOSTNAME=a", "MESSAGE=disk 1 is lost") + record("__CURSOR=2", "_HOSTNAME=b", "MESSAGE=fine") +
 			record("__CURSOR=3", "_HOSTNAME=c", "MESSAGE=disk 3 is lost"), "a disk 1 is lost|c disk 3 is lost"},
@@ -59,10 +60,12 @@ func TestReadAll(t *testing.T) {
 		{record("__CURSOR=1", "MESSAGE=fine\ndisk 1 is lost\nit failed at last", "_HOSTNAME=a", "SYSLOG_IDENTIFIER=app"),
 			"a app it failed at last"},
 		{record("__CURSOR=1", "MESSAGE=disk 1 is lost", "_TRANSPORT=kernel", "SYSLOG_IDENTIFIER=x", "_HOSTNAME=a"), "a kernel disk 1 is lost"},
-		{record("__CURSOR=1", "NOTE=a\n", "MESSAGE=disk 1 is lost", "_HOSTNAME=a") + "__CURSOR=2\nMESSAGE\n\xff\x00\x00\x00\x00\x00\x00\x00disk 2 is lost",
+		{record("__CURSOR=1", "NOTE=a\n", "MESSAGE=disk 1 is lost",
+			"_HOSTNAME=a") + "__CURSOR=2\nMESSAGE\n\xff\x00\x00\x00\x00\x00\x00\x00disk 2 is lost",
 			"a disk 1 is lost|disk 2 is lost"},
 	} {
-		for name, r := range map[string]io.Reader{"whole": strings.NewReader(c.log), "byte by byte": iotest.OneByteReader(strings.NewReader(c.log)),
+		for name, r := range map[string]io.Reader{"whole": strings.NewReader(c.log),
+			"byte by byte":      iotest.OneByteReader(strings.NewReader(c.log)),
 			"data with the end": iotest.DataErrReader(strings.NewReader(c.log))} {
 			var got []string
 			err := read(t, s, r, func(l *Line, _ []Hit) {

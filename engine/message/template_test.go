@@ -57,7 +57,8 @@ func TestChoices(t *testing.T) {
 		s := set(t, "any|"+text)
 		for _, words := range []string{"cannot", "could not", "cannot now"} {
 			line := text[:strings.Index(text, "<")] + words + text[strings.Index(text, ">")+1:]
-			if got, want := len(s.Said("app", line)), strings.Contains(text, "<"+words+"|") || strings.Contains(text, "|"+words+">"); got == 1 != want {
+			if got, want := len(s.Said("app", line)), strings.Contains(text, "<"+words+"|") || strings.Contains(text,
+				"|"+words+">"); got == 1 != want {
 				t.Errorf("%q in %q: %d", text, line, got)
 			}
 		}
@@ -129,7 +130,8 @@ func TestSet(t *testing.T) {
 		t.Errorf("harmless, and yet %+v", hits)
 	}
 	for text, want := range map[string][]int{
-		"it failed some times, at last it ended": {1}, "it failed 3 times": nil, "it failed now": nil, "it failed no times, it failed no times": {1},
+		"it failed some times, at last it ended": {1}, "it failed 3 times": nil, "it failed now": nil,
+		"it failed no times, it failed no times": {1},
 	} {
 		if got := s.Missed(&Line{By: "app", Text: text}); !slices.Equal(got, want) {
 			t.Errorf("%q misses %v, want %v", text, got, want)

@@ -48,21 +48,22 @@ func TestOddChild(t *testing.T) {
 		want, fail string
 		answers    int
 	}{
-		"says nothing":        {fail: "checking: "},
-		"no JSON":             {said: []string{"hello"}, fail: "checking: invalid character"},
-		"no host":             {said: []string{`{}`}, fail: "did not identify its host"},
-		"nothing to look at":  {said: []string{`{"failed":"there is no host"}`}, fail: "there is no host"},
-		"ends at once":        {said: []string{hello}, want: "silent unknown talks unknown"},
-		"both":                {said: []string{hello, result(0), result(1)}, want: "silent clear talks clear"},
-		"in another order":    {said: []string{hello, result(1), result(0)}, want: "silent clear talks clear"},
-		"one of two":          {said: []string{hello, result(1)}, want: "silent unknown talks clear"},
-		"no such place":       {said: []string{hello, result(0), result(2)}, want: "silent clear talks unknown"},
-		"before the first":    {said: []string{hello, result(-1), result(0)}, want: "silent unknown talks unknown"},
-		"twice the same":      {said: []string{hello, result(0), result(0), result(1)}, want: "silent clear talks unknown"},
-		"no result":           {said: []string{hello, `{"place":0}`, result(0)}, want: "silent unknown talks unknown"},
-		"recorded unasked":    {said: []string{hello, result(0), sum, result(1)}, want: "silent clear talks unknown"},
-		"recorded":            {said: []string{hello, result(0), sum, result(1)}, record: true, want: "silent clear talks clear", answers: 3},
-		"recorded, more said": {said: []string{hello, result(0), sum, sum, result(1)}, record: true, want: "silent clear talks unknown", answers: 3},
+		"says nothing":       {fail: "checking: "},
+		"no JSON":            {said: []string{"hello"}, fail: "checking: invalid character"},
+		"no host":            {said: []string{`{}`}, fail: "did not identify its host"},
+		"nothing to look at": {said: []string{`{"failed":"there is no host"}`}, fail: "there is no host"},
+		"ends at once":       {said: []string{hello}, want: "silent unknown talks unknown"},
+		"both":               {said: []string{hello, result(0), result(1)}, want: "silent clear talks clear"},
+		"in another order":   {said: []string{hello, result(1), result(0)}, want: "silent clear talks clear"},
+		"one of two":         {said: []string{hello, result(1)}, want: "silent unknown talks clear"},
+		"no such place":      {said: []string{hello, result(0), result(2)}, want: "silent clear talks unknown"},
+		"before the first":   {said: []string{hello, result(-1), result(0)}, want: "silent unknown talks unknown"},
+		"twice the same":     {said: []string{hello, result(0), result(0), result(1)}, want: "silent clear talks unknown"},
+		"no result":          {said: []string{hello, `{"place":0}`, result(0)}, want: "silent unknown talks unknown"},
+		"recorded unasked":   {said: []string{hello, result(0), sum, result(1)}, want: "silent clear talks unknown"},
+		"recorded":           {said: []string{hello, result(0), sum, result(1)}, record: true, want: "silent clear talks clear", answers: 3},
+		"recorded, more said": {said: []string{hello, result(0), sum, sum, result(1)}, record: true, want: "silent clear talks unknown",
+			answers: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			odd(t, c.said...)

@@ -78,7 +78,8 @@ func TestLook(t *testing.T) {
 			from: "contains 2 reports: x, y; name one: --from DIR/x"},
 		{files: []string{"b.tar.xz", "a.tgz", "c.zip"}, root: "; inside it a.tgz, b.tar.xz are archives: fettle check --from DIR/a.tgz",
 			from: "; inside it a.tgz, b.tar.xz are archives: fettle check --from DIR/a.tgz"},
-		{files: []string{"b.tar"}, root: "; inside it b.tar is an archive: fettle check --from DIR/b.tar", from: "; inside it b.tar is an archive"},
+		{files: []string{"b.tar"}, root: "; inside it b.tar is an archive: fettle check --from DIR/b.tar",
+			from: "; inside it b.tar is an archive"},
 		{files: []string{"cluster-scoped-resources/"}, root: "; it is a must-gather of OpenShift", from: "; it is a must-gather of OpenShift"},
 		{files: []string{"x/cluster-scoped-resources/"}, root: "; it is a must-gather of OpenShift", from: "; it is a must-gather of OpenShift"},
 		{files: []string{"etc/passwd"}, sub: "etc", root: "; it is a part of the root folder DIR: fettle check --root DIR",
@@ -99,7 +100,8 @@ func TestLook(t *testing.T) {
 			want = strings.ReplaceAll(want, "DIR", dir)
 			var u *Unreadable
 			switch {
-			case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), flag)):
+			case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
+				flag)):
 				t.Errorf("%s %q: %v, want %s", flag, c.files, err, want)
 			case err != nil && !errors.As(err, &u):
 				t.Errorf("%s %q: %v is no error of what was named", flag, c.files, err)

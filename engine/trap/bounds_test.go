@@ -37,25 +37,33 @@ func TestEdges(t *testing.T) {
 		detail   string
 	}{
 		"as much evidence as fits": {said: Outcome{Evidence: ev(maxEvidence)}, evidence: maxEvidence},
-		"one more":                 {said: Outcome{Evidence: ev(maxEvidence + 1)}, evidence: maxEvidence, detail: "1 more pieces of evidence are left out"},
+		"one more": {said: Outcome{Evidence: ev(maxEvidence + 1)}, evidence: maxEvidence,
+			detail: "1 more pieces of evidence are left out"},
 		"ten more, and a detail": {said: Outcome{Evidence: ev(maxEvidence + 10), Detail: "d"}, evidence: maxEvidence,
 			detail: "d\n10 more pieces of evidence are left out"},
-		"facts that fit":    {said: Outcome{Facts: Facts(strings.Repeat("f", maxDetail))}, facts: true},
-		"facts too long":    {said: Outcome{Facts: Facts(strings.Repeat("f", maxDetail+1))}, detail: "what a plan needs to know is left out: it is too much"},
-		"all that may be":   {said: Outcome{Evidence: ev(1)}, bytes: maxBytes - 250, evidence: 1},
-		"a byte too many":   {said: Outcome{Evidence: ev(1)}, bytes: maxBytes - 249, detail: "detail and evidence are left out: the check says too much"},
-		"a detail too many": {said: Outcome{Detail: "d"}, bytes: maxBytes - 200, detail: "detail and evidence are left out: the check says too much"},
-		"of long evidence what is shown counts": {said: Outcome{Evidence: []Evidence{{strings.Repeat("s", 2*maxText), strings.Repeat("v", 3*maxText)}}},
+		"facts that fit": {said: Outcome{Facts: Facts(strings.Repeat("f", maxDetail))}, facts: true},
+		"facts too long": {said: Outcome{Facts: Facts(strings.Repeat("f", maxDetail+1))},
+			detail: "what a plan needs to know is left out: it is too much"},
+		"all that may be": {said: Outcome{Evidence: ev(1)}, bytes: maxBytes - 250, evidence: 1},
+		"a byte too many": {said: Outcome{Evidence: ev(1)}, bytes: maxBytes - 249,
+			detail: "detail and evidence are left out: the check says too much"},
+		"a detail too many": {said: Outcome{Detail: "d"}, bytes: maxBytes - 200,
+			detail: "detail and evidence are left out: the check says too much"},
+		"of long evidence what is shown counts": {said: Outcome{Evidence: []Evidence{{strings.Repeat("s", 2*maxText), strings.Repeat("v",
+			3*maxText)}}},
 			bytes: maxBytes - 250 - 2*maxText, evidence: 1},
 	} {
 		r := &Report{bytes: c.bytes}
-		if o := r.bound(c.said); len(o.Evidence) != c.evidence || (o.Facts != nil) != c.facts || string(o.Detail) != c.detail || r.bytes != c.bytes+size(o) {
+		if o := r.bound(c.said); len(o.Evidence) != c.evidence || (o.Facts != nil) != c.facts || string(o.Detail) != c.detail ||
+			r.bytes != c.bytes+size(o) {
 			t.Errorf("%s: %d pieces of evidence, facts %v, %q, %d bytes", name, len(o.Evidence), o.Facts != nil, o.Detail, r.bytes)
 		}
 	}
 	long := strings.Repeat("x", maxDetail+1)
-	o := (&Report{}).bound(Outcome{Summary: long, ByHand: long, Reason: long, Detail: Prose(long), Evidence: []Evidence{{"a", "b"}, {long, long}, {"c", "d"}}})
-	for what, got := range map[string]string{"summary": o.Summary, "by hand": o.ByHand, "source": o.Evidence[1].Source, "value": o.Evidence[1].Value} {
+	o := (&Report{}).bound(Outcome{Summary: long, ByHand: long, Reason: long, Detail: Prose(long), Evidence: []Evidence{{"a", "b"}, {long,
+		long}, {"c", "d"}}})
+	for what, got := range map[string]string{"summary": o.Summary, "by hand": o.ByHand, "source": o.Evidence[1].Source,
+		"value": o.Evidence[1].Value} {
 		if !strings.HasSuffix(got, fmt.Sprintf("... (%d bytes more)", maxDetail+1-maxText)) {
 			t.Errorf("%s: %d bytes", what, len(got))
 		}
@@ -121,10 +129,13 @@ func TestMerge(t *testing.T) {
 	}{
 		{Outcome{Status: Clear, Summary: "fine"}, Outcome{Status: Found, Severity: Notice, Summary: "met"}, Found, "", 0},
 		{Outcome{Status: Found, Severity: Notice, Summary: "met"}, Outcome{Status: Clear, Summary: "fine", Evidence: ev}, Found, "", 0},
-		{Outcome{Status: Found, Severity: Notice, Summary: "met"}, Outcome{Status: Found, Severity: Critical, Summary: "worse", Evidence: ev}, Found, "met", 1},
-		{Outcome{Status: Found, Severity: Critical, Summary: "worse", Evidence: ev}, Outcome{Status: Found, Severity: Notice, Summary: "met", Evidence: ev},
+		{Outcome{Status: Found, Severity: Notice, Summary: "met"}, Outcome{Status: Found, Severity: Critical, Summary: "worse", Evidence: ev},
+			Found, "met", 1},
+		{Outcome{Status: Found, Severity: Critical, Summary: "worse", Evidence: ev}, Outcome{Status: Found, Severity: Notice, Summary: "met",
+			Evidence: ev},
 			Found, "met", 2},
-		{Outcome{Status: Found, Severity: Notice, Summary: "met"}, Outcome{Status: Found, Severity: Notice, Summary: "met", Evidence: ev}, Found, "", 0},
+		{Outcome{Status: Found, Severity: Notice, Summary: "met"}, Outcome{Status: Found, Severity: Notice, Summary: "met", Evidence: ev},
+			Found, "", 0},
 		{Outcome{Status: Unknown, Reason: "closed"}, Outcome{Status: Unknown, Reason: "broken", Evidence: ev}, Unknown,
 			"not all could be looked at: broken", 1},
 		{Outcome{Status: Unknown, Reason: "closed"}, Outcome{Status: Clear, Summary: "fine"}, Unknown, "", 0},
@@ -135,7 +146,8 @@ func TestMerge(t *testing.T) {
 		r.add(c.one)
 		r.add(c.two)
 		out := r.seal()
-		if len(out) != 1 || out[0].Status != c.status || string(out[0].Detail) != c.detail || len(out[0].Evidence) != c.evidence || r.bytes != size(out[0]) {
+		if len(out) != 1 || out[0].Status != c.status || string(out[0].Detail) != c.detail || len(out[0].Evidence) != c.evidence ||
+			r.bytes != size(out[0]) {
 			t.Errorf("%+v and %+v: %+v, %d bytes", c.one, c.two, out, r.bytes)
 		}
 	}

@@ -128,7 +128,8 @@ func TestLore(t *testing.T) {
 	if id := Lore("id: a\n").field("id"); id != "" {
 		t.Errorf("without front matter: %q", id)
 	}
-	for text, ok := range map[Lore]bool{"---\nid: a\n---\n# b\n": true, "---\nid: \"\\x61\"\n---\n# b\n": true, "---\nid: a\ncolour: red\n---\n": false} {
+	for text, ok := range map[Lore]bool{"---\nid: a\n---\n# b\n": true, "---\nid: \"\\x61\"\n---\n# b\n": true,
+		"---\nid: a\ncolour: red\n---\n": false} {
 		for range 2 { // the second time from memory
 			if a, err := text.Article(); (err == nil) != ok || ok && (a.ID != "a" || a.Body != "# b\n") {
 				t.Errorf("%q: %+v, %v", text, a, err)
@@ -142,7 +143,8 @@ func TestLore(t *testing.T) {
 	if got := Lore("---\ncolour: red\n" + messages + "---\n").Messages(); got != nil {
 		t.Errorf("of lore that cannot be read: %+v", got)
 	}
-	a := &Article{Symptoms: []string{"it fails"}, Messages: []message.Message{{Text: "it fails"}, {Text: "calm", Harmless: true}, {Text: "gone"}}}
+	a := &Article{Symptoms: []string{"it fails"}, Messages: []message.Message{{Text: "it fails"}, {Text: "calm", Harmless: true},
+		{Text: "gone"}}}
 	if got := a.Seen(); !slices.Equal(got, []string{"it fails", "gone"}) {
 		t.Errorf("%q", got)
 	}
@@ -150,7 +152,8 @@ func TestLore(t *testing.T) {
 
 func TestHorizons(t *testing.T) {
 	lore := func(id, front string) *Trap { return &Trap{Lore: Lore("---\nid: " + id + "\n" + front + "---\n")} }
-	all := []*Trap{lore("a", ""), lore("b", "horizon: [next-start, upgrade]\n"), lore("c", "horizon: update\n"), lore("d", "horizon: [now, upgrade]\n")}
+	all := []*Trap{lore("a", ""), lore("b", "horizon: [next-start, upgrade]\n"), lore("c", "horizon: update\n"), lore("d",
+		"horizon: [now, upgrade]\n")}
 	for at, want := range map[Horizon]string{Now: "a d", NextStart: "b", Upgrade: "b d", Update: "c"} {
 		var got []string
 		for _, tr := range At(all, at) {
@@ -171,7 +174,8 @@ func TestHorizons(t *testing.T) {
 		next, losing string
 	}{
 		{Outcome{Subject: "s"}, "", "s"}, {Outcome{Subject: "s", Start: StartSame}, " [start: same]", "s"},
-		{Outcome{Subject: "s", Start: StartWithout, Lost: "l"}, " [start: without] [without: l]", "l"}, {Outcome{Lost: "l"}, " [without: l]", "l"},
+		{Outcome{Subject: "s", Start: StartWithout, Lost: "l"}, " [start: without] [without: l]", "l"}, {Outcome{Lost: "l"}, " [without: l]",
+			"l"},
 	} {
 		if c.o.Next() != c.next || c.o.Losing() != c.losing {
 			t.Errorf("%+v: %q, %q", c.o, c.o.Next(), c.o.Losing())

@@ -32,7 +32,8 @@ func TestMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := trap.Result{Trap: "a", Outcomes: []trap.Outcome{{Trap: "a", Subject: "s", Status: trap.Found, Severity: trap.Warning, Summary: "it is so"}}}
+		r := trap.Result{Trap: "a", Outcomes: []trap.Outcome{{Trap: "a", Subject: "s", Status: trap.Found, Severity: trap.Warning,
+			Summary: "it is so"}}}
 		if s.Mark(&r); !r.Outcomes[0].Known {
 			t.Errorf("%s: a finding that was shown is new", text)
 		}

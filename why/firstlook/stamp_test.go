@@ -31,10 +31,14 @@ func TestStamps(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		"", "x", "2026-01", "2026-01-02X03:04:05 x", "2026-01-02 3:04:05 xxx", "2026-01-02 03-04:05 x", "2026-01-02 03:04-05 x", "2026.01.02 03:04:05 x",
-		"2026-01/02 03:04:05 x", "202-01-02 03:04:05 xx", "2026-1-02 03:04:05 xx", "2026-01-2 03:04:05 xx", "2026-01-02 03:04:5 xx", "20260102 03:04:05 xx",
-		"2026-01-02 030405 xxxx", "J 2 03:04:05 x", "Jan2 03:04:05 x", "Jan 123 03:04:05 x", "Jan x 03:04:05 x", "Jan 2", "Jan 12 x03:04:05", "Jan 2x03:04:05 x",
-		"[x] 12345678", "[5] xxxxxxxx", "[ 5.x] xxxxxx", "[   5.223311 x", "[1.5 GB] missing", "[2016-07-15] xxxxxx", "[2016-07-15 09:07:35 and more] x",
+		"", "x", "2026-01", "2026-01-02X03:04:05 x", "2026-01-02 3:04:05 xxx", "2026-01-02 03-04:05 x", "2026-01-02 03:04-05 x",
+		"2026.01.02 03:04:05 x",
+		"2026-01/02 03:04:05 x", "202-01-02 03:04:05 xx", "2026-1-02 03:04:05 xx", "2026-01-2 03:04:05 xx", "2026-01-02 03:04:5 xx",
+		"20260102 03:04:05 xx",
+		"2026-01-02 030405 xxxx", "J 2 03:04:05 x", "Jan2 03:04:05 x", "Jan 123 03:04:05 x", "Jan x 03:04:05 x", "Jan 2", "Jan 12 x03:04:05",
+		"Jan 2x03:04:05 x",
+		"[x] 12345678", "[5] xxxxxxxx", "[ 5.x] xxxxxx", "[   5.223311 x", "[1.5 GB] missing", "[2016-07-15] xxxxxx",
+		"[2016-07-15 09:07:35 and more] x",
 		"[" + strings.Repeat(" ", 47) + "] x", "[]xxxxxxx", "[5.", "[     5", "error: 12:34:56 x",
 	} {
 		if n, year := stampLen([]byte(line)); n != 0 || year {
@@ -47,7 +51,8 @@ func TestStamps(t *testing.T) {
 func TestSeconds(t *testing.T) {
 	for a, b := range map[string]string{
 		"[    5.5]": "[   65.500000]", "1768149440000000": "1768149500000000", "2026-01-02T03:04:05Z": "2026-01-02T03:05:05Z",
-		"2026-01-02T03:04:05+0100": "2026-01-02T03:05:05+0100", "2026-01-02 03:04:05,500": "2026-01-02 03:05:05,500", "Jan  2 03:04:05": "Jan  2 03:05:05",
+		"2026-01-02T03:04:05+0100": "2026-01-02T03:05:05+0100", "2026-01-02 03:04:05,500": "2026-01-02 03:05:05,500",
+		"Jan  2 03:04:05":            "Jan  2 03:05:05",
 		"[Sun Dec 18 02:21:46 2016]": "[Sun Dec 18 02:22:46 2016]", "2026/01/02 03:04:05": "2026/01/02 03:05:05",
 	} {
 		x, ok := seconds(a)
@@ -59,7 +64,8 @@ func TestSeconds(t *testing.T) {
 	if x, ok := seconds("Mär  2 03:04:05"); ok {
 		t.Errorf("%f", x)
 	}
-	for stamp, want := range map[string]string{"1768149440000000": "2026-01-11 16:37:20", "Jan  2": "Jan  2", "1768149440": "1768149440", "": ""} {
+	for stamp, want := range map[string]string{"1768149440000000": "2026-01-11 16:37:20", "Jan  2": "Jan  2", "1768149440": "1768149440",
+		"": ""} {
 		if got := readable(stamp); got != want {
 			t.Errorf("%q is read as %q", stamp, got)
 		}
@@ -128,13 +134,15 @@ func TestLines(t *testing.T) {
 func TestExport(t *testing.T) {
 	l := New()
 	l.Write([]byte("__CURSOR=a\n_HOSTNAME=h\nSYSLOG_IDENTIFIER=app\nMESSAGE=it failed badly\nPRIORITY=2\nUNIT=a.service\n\n" +
-		"__CURSOR=b\n_HOSTNAME=h\n\n__CURSOR=c\n_COMM=other\n_SYSTEMD_UNIT=b.service\nMESSAGE=disk gone, failed\n_BOOT_ID=0123456789abcdef0123456789abcdef\n\n"))
+		"__CURSOR=b\n_HOSTNAME=h\n\n__CURSOR=c\n_COMM=other\n_SYSTEMD_UNIT=b.service\nMESSAGE=disk gone, " +
+		"failed\n_BOOT_ID=0123456789abcdef0123456789abcdef\n\n"))
 	r := l.Report()
 	got := map[string]string{}
 	for _, g := range r.Groups {
 		got[g.By] = g.Unit + " " + g.Host + " " + g.Text
 	}
-	if r.Messages != 2 || len(got) != 2 || got["app"] != "a.service h it failed badly" || got["other"] != "b.service  disk gone, failed" || len(l.Boots()) != 1 {
+	if r.Messages != 2 || len(got) != 2 || got["app"] != "a.service h it failed badly" || got["other"] != "b.service  disk gone, failed" ||
+		len(l.Boots()) != 1 {
 		t.Errorf("%d messages, %q, boots %q", r.Messages, got, l.Boots())
 	}
 }

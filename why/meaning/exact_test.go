@@ -63,19 +63,24 @@ func TestExact(t *testing.T) {
 		"EDAC MC0: 1 UE on x":                               "EDAC MC0: 1 UE=UE: ",
 		"loop: Write error at byte offset 4096, length 512": "loop: Write error at byte offset 4096=",
 		// Memory.
-		"Memory cgroup out of memory: Kill process 12 (java) x": "Memory cgroup out of memory=a control group|Killed process=the OOM killer chose java",
-		"Killed process 1 (a) total-vm:1kB, anon-rss:1572864kB": "Killed process=the OOM killer chose a, the process whose end frees most; it need not be the one that grew (it had 1.5 GiB of its own)",
-		"Killed process 1 (a)":                  "Killed process=the OOM killer chose a, the process whose end frees most; it need not be the one that grew",
+		"Memory cgroup out of memory: Kill process 12 (java) x": "Memory cgroup out of memory=a control group|Killed process=the OOM " +
+			"killer chose java",
+		"Killed process 1 (a) total-vm:1kB, anon-rss:1572864kB": "Killed process=the OOM killer chose a, the process whose end frees " +
+			"most; it need not be the one that grew (it had 1.5 GiB of its own)",
+		"Killed process 1 (a)": "Killed process=the OOM killer chose a, the process whose end frees most; it need not " +
+			"be the one that grew",
 		"java invoked oom-killer: gfp_mask=0x1": "invoked oom-killer=java asked for memory",
 		"[ pid ]   uid  tgid total_vm      rss": "total_vm, rss=the table of processes",
 		"oom_reaper: reaped process 12 (java)":  "oom_reaper: reaped process=the killed process's memory was taken back",
 		"constraint=CONSTRAINT_ODD":             "",
 		// Signals and exits.
-		"a.service: code=killed, status=15/TERM":   "code=killed, status=15/TERM=SIGTERM: ",
-		"a.service: code=killed, signal=TERM":      "code=killed, signal=TERM=SIGTERM: ",
-		"code=dumped, status=6/ABRT":               "code=dumped, status=6/ABRT=SIGABRT: the program ended itself because it found something impossible; what it printed before says what; coredumpctl info",
-		"code=killed, status=99/ODD":               "",
-		"segfault at fff ip 0 sp 0 error 4 in a":   "segfault at fff ip 0 sp 0 error 4=SIGSEGV: the program read where nothing is mapped, at a null pointer",
+		"a.service: code=killed, status=15/TERM": "code=killed, status=15/TERM=SIGTERM: ",
+		"a.service: code=killed, signal=TERM":    "code=killed, signal=TERM=SIGTERM: ",
+		"code=dumped, status=6/ABRT": "code=dumped, status=6/ABRT=SIGABRT: the program ended itself because it found " +
+			"something impossible; what it printed before says what; coredumpctl info",
+		"code=killed, status=99/ODD": "",
+		"segfault at fff ip 0 sp 0 error 4 in a": "segfault at fff ip 0 sp 0 error 4=SIGSEGV: the program read where nothing is " +
+			"mapped, at a null pointer",
 		"segfault at 1000 ip 0 sp 0 error 4 in a":  "segfault at 1000 ip 0 sp 0 error 4=SIGSEGV: the program read where nothing is mapped!",
 		"segfault at 1000 ip 0 sp 0 error 6 in a":  "segfault at 1000 ip 0 sp 0 error 6=SIGSEGV: the program wrote where nothing is mapped!",
 		"segfault at 1000 ip 0 sp 0 error 15 in a": "segfault at 1000 ip 0 sp 0 error 15=SIGSEGV: the program ran code without the right to!",

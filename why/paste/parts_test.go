@@ -35,15 +35,18 @@ func TestFiles(t *testing.T) {
 	const md, ksm = "/sys/block/md0/md/", "/sys/kernel/mm/ksm/"
 	const head = "md0 : active raid1 sdb1[1] sda1[0]\n"
 	for text, want := range map[string]map[string]string{
-		head + "      1046528 blocks super 1.2 [2/2] [UU]\n":                         {md + "raid_disks": "2", md + "degraded": "0", md + "sync_action": "idle"},
-		head + "      1046528 blocks super 1.2 [4/1] [U___]\n":                       {md + "raid_disks": "4", md + "degraded": "3", "/sys/block/md1/md/degraded": unasked},
+		head + "      1046528 blocks super 1.2 [2/2] [UU]\n": {md + "raid_disks": "2", md + "degraded": "0",
+			md + "sync_action": "idle"},
+		head + "      1046528 blocks super 1.2 [4/1] [U___]\n": {md + "raid_disks": "4", md + "degraded": "3",
+			"/sys/block/md1/md/degraded": unasked},
 		head + "      1046528 blocks [2/3] [UU]\n      1 blocks [3/3] [UUU]\n":       {md + "raid_disks": "3", md + "degraded": "0"},
 		head + "      1 blocks [2/1] [U_]\n      [==>...]  recovery = 12.6% (1/2)\n": {md + "sync_action": "recover", md + "degraded": "1"},
 		head + "      1 blocks [2/2] [UU]\n      resync=DELAYED\n":                   {md + "sync_action": "resync"},
 		head + "      1 blocks [2/2] [UU]\n      [>....]  check =  0.1% (1/2)\n":     {md + "sync_action": "check"},
 		"md9 : active (auto-read-only) raid5 a[0]\n 1 blocks [3/3] [UUU]\n" + head + " 1 blocks [2/1] [U_]\n": {
 			md + "degraded": "1", "/sys/block/md9/md/degraded": "0", "/sys/block/md9/md/raid_disks": "3"},
-		"pages_to_scan 100\nrun 0\nsleep_millisecs 20\n": {ksm + "run": "0", ksm + "pages_to_scan": "100", ksm + "pages_sharing": "0", ksm + "pages_unshared": "0",
+		"pages_to_scan 100\nrun 0\nsleep_millisecs 20\n": {ksm + "run": "0", ksm + "pages_to_scan": "100", ksm + "pages_sharing": "0",
+			ksm + "pages_unshared": "0",
 			ksm + "pages_volatile": "0", ksm + "pages_shared": "0", ksm + "full_scans": absent, "/sys/kernel/mm/other": unasked},
 		"pages_to_scan 100\npages_sharing 7\nsleep_millisecs 20\n":        {ksm + "run": "1", ksm + "pages_sharing": "7"},
 		"pages_to_scan 100\npages_sharing 0\nsleep_millisecs 20\n":        {ksm + "run": absent},
@@ -53,7 +56,8 @@ func TestFiles(t *testing.T) {
 			ksm + "run": "2", ksm + "advisor_mode": "[none] scan-time"},
 		"net.ipv4.ip_forward = 1\nnet.ipv4.conf.eth0/5.rp_filter = 2\nnet.core.wmem =\n": {"/proc/sys/net/ipv4/ip_forward": "1",
 			"/proc/sys/net/ipv4/conf/eth0.5/rp_filter": "2", "/proc/sys/net/core/wmem": "", "/proc/sys/vm/swappiness": unasked},
-		"vm.a..b = 1\nvm.c = 2\nvm.d* = 3\nvm.e = 4\n":     {"/proc/sys/vm/a//b": unasked, "/proc/sys/vm/c": "2", "/proc/sys/vm/d*": unasked, "/proc/sys/vm/e": "4"},
+		"vm.a..b = 1\nvm.c = 2\nvm.d* = 3\nvm.e = 4\n": {"/proc/sys/vm/a//b": unasked, "/proc/sys/vm/c": "2", "/proc/sys/vm/d*": unasked,
+			"/proc/sys/vm/e": "4"},
 		"Jan  2 03:04:05 h app: x\n> vm.swappiness = 10\n": {"/proc/sys/vm/swappiness": "10"},
 	} {
 		h, of := Host(text)
@@ -67,8 +71,10 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"", "a\n", "run 1\npages_to_scan 100\n", "run 1\npages_sharing 7\nsleep_millisecs 20\n", " 1 blocks [2/1] [U_]\n",
-		"[==>...] recovery = 1%\n", head, head + " 1 blocks [2/3] [UU]\n", "vm.* = 1\n", "2: eth0 mtu 9000\n", strings.Repeat("vm.a = 1\n", Limit/9) + "123456\n\n"} {
+	for _, text := range []string{"", "a\n", "run 1\npages_to_scan 100\n", "run 1\npages_sharing 7\nsleep_millisecs 20\n",
+		" 1 blocks [2/1] [U_]\n",
+		"[==>...] recovery = 1%\n", head, head + " 1 blocks [2/3] [UU]\n", "vm.* = 1\n", "2: eth0 mtu 9000\n", strings.Repeat("vm.a = 1\n",
+			Limit/9) + "123456\n\n"} {
 		if h, of := Host(text); h != nil || of != nil {
 			t.Errorf("%.40q is read as %q", text, of)
 		}
@@ -87,8 +93,10 @@ func TestOf(t *testing.T) {
 		return out
 	}
 	for text, want := range map[string]string{
-		"vm.a = 1\nvm.a = 2\n": "sysctl vm.a", bridge: "ip address", strings.ReplaceAll(bridge, "\n", "\r\n") + "vm.a = 1\r\n": "sysctl vm.a; ip address",
-		"md0 : active raid1 a\n[2/2] [UU]\nmd1 : active raid1 b\n[2/2] [UU]\npages_to_scan 1\nrun 1\nfull_scans 1\n": "/proc/mdstat; /sys/kernel/mm/ksm/",
+		"vm.a = 1\nvm.a = 2\n": "sysctl vm.a", bridge: "ip address", strings.ReplaceAll(bridge, "\n",
+			"\r\n") + "vm.a = 1\r\n": "sysctl vm.a; ip address",
+		"md0 : active raid1 a\n[2/2] [UU]\nmd1 : active raid1 b\n[2/2] [UU]\npages_to_scan 1\nrun 1\nfull_scans 1\n": "/proc/mdstat; " +
+			"/sys/kernel/mm/ksm/",
 		settings(6): "sysctl vm.s0; sysctl vm.s1; sysctl vm.s2; sysctl vm.s3; sysctl vm.s4; sysctl vm.s5",
 		settings(7): "sysctl vm.s0; sysctl vm.s1; sysctl vm.s2; sysctl vm.s3; sysctl vm.s4; and other settings of sysctl",
 	} {
