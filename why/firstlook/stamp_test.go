@@ -146,3 +146,28 @@ func TestExport(t *testing.T) {
 		t.Errorf("%d messages, %q, boots %q", r.Messages, got, l.Boots())
 	}
 }
+
+// TestHostNames: what may be a host's name, and what only a sentence's first word.
+func TestHostNames(t *testing.T) {
+	for name, want := range map[string]bool{"web1": true, "fe80::1": true, strings.Repeat("h", 253): true, strings.Repeat("h", 254): false,
+		"a:": false,
+		"a,": false, "a=b": false, "[a]": false, "(a": false, `"a`: false, "a*": false, "{a": false, "a\tb": false} {
+		if nameLike([]byte(name)) != want {
+			t.Errorf("%.20q is a host's name: %v", name, !want)
+		}
+	}
+	for name, want := range map[string]string{"nginx": "nginx", "nginx[7]": "nginx", "nginx[7": "", "": "", "[7]": "", "a b": "",
+		"a=b": "", "(sd-pam)": "(sd-pam)",
+		strings.Repeat("n", 128): strings.Repeat("n", 128), strings.Repeat("n", 129): ""} {
+		if got, ok := program([]byte(name)); string(got) != want || ok != (want != "") {
+			t.Errorf("%.20q is the program %q", name, got)
+		}
+	}
+	long := "one two three four five six"
+	for n, want := range map[int]string{3: "> one two|  three four|  five six", 2: "> one two|  thre... ...",
+		4: "> one two|  three four|  five six"} {
+		if got := strings.Join(wrapped(long, 13, "> ", "  ", n), "|"); got != want {
+			t.Errorf("%d lines: %q, want %q", n, got, want)
+		}
+	}
+}
