@@ -30,7 +30,8 @@ func TestTemplatesFit(t *testing.T) {
 			t.Errorf("%q in %q: %v", c.template, c.line, got)
 		}
 	}
-	for template, want := range map[string]int{"a <b> disk": 1, "a <b> <c> disk": 1, "a <b disk": 0, "a <" + strings.Repeat("x", 41) + "> disk": 0,
+	for template, want := range map[string]int{"a <b> disk": 1, "a <b> <c> disk": 1, "a <b disk": 0, "a <" + strings.Repeat("x",
+		41) + "> disk": 0,
 		"a <" + strings.Repeat("x", 40) + "> disk": 1, "a <b <c> disk": 0, "uses <n>kB of memory": 1} {
 		n := 0
 		for _, w := range templateTokens(tokenizer{}, template) {
@@ -49,19 +50,23 @@ func TestTemplatesFit(t *testing.T) {
 
 // TestStem: words that differ in their endings alone are one, and technical words stay what they are.
 func TestStem(t *testing.T) {
-	for a, b := range map[string]string{"disks": "disk", "entries": "entry", "classes": "class", "crashes": "crash", "boxes": "box", "dropped": "drop",
-		"dropping": "drop", "mounted": "mount", "freed": "free", "caches": "cach", "patches": "patch", "filling": "fill", "renewed": "renew", "deleting": "delete"} {
+	for a, b := range map[string]string{"disks": "disk", "entries": "entry", "classes": "class", "crashes": "crash", "boxes": "box",
+		"dropped":  "drop",
+		"dropping": "drop", "mounted": "mount", "freed": "free", "caches": "cach", "patches": "patch", "filling": "fill", "renewed": "renew",
+		"deleting": "delete"} {
 		if stem(a) != stem(b) {
 			t.Errorf("%s is %s, %s is %s", a, stem(a), b, stem(b))
 		}
 	}
-	for w, want := range map[string]string{"bus": "bus", "class": "class", "status": "status", "this": "this", "ldaps": "ldaps", "locales": "locale",
-		"eth0s": "eth0s", "a_bs": "a_bs", "gas": "gas", "ties": "tie", "ring": "ring", "bed": "bed", "string": "string", "speed": "spee"} {
+	for w, want := range map[string]string{"bus": "bus", "class": "class", "status": "status", "this": "this", "ldaps": "ldaps",
+		"locales": "locale",
+		"eth0s":   "eth0s", "a_bs": "a_bs", "gas": "gas", "ties": "tie", "ring": "ring", "bed": "bed", "string": "string", "speed": "spee"} {
 		if got := stem(w); got != want {
 			t.Errorf("%s: %s, want %s", w, got, want)
 		}
 	}
-	for w, want := range map[string]bool{"sda": true, "sda12": true, "sdabc12": false, "vda1": true, "hdc": true, "xvda1": true, "sd": false, "sdx1y": false,
+	for w, want := range map[string]bool{"sda": true, "sda12": true, "sdabc12": false, "vda1": true, "hdc": true, "xvda1": true,
+		"sd": false, "sdx1y": false,
 		"nvme0n1": true, "nvme": false, "nvmex": false, "md0": true, "md127": true, "mdadm": false, "dm9": true, "dmesg": false, "disk": false} {
 		if isDisk(w) != want {
 			t.Errorf("%s is a disk: %v", w, !want)
@@ -79,7 +84,8 @@ func TestStem(t *testing.T) {
 // TestSentences: somebody's words are told from files, from what was typed and from what programs print.
 func TestSentences(t *testing.T) {
 	for line, want := range map[string]bool{
-		"my disk is full and I do not know why": true, "why does it do that": true, "disk full": false, "it is so": false, "the disk is full": true,
+		"my disk is full and I do not know why": true, "why does it do that": true, "disk full": false, "it is so": false,
+		"the disk is full":                        true,
 		"# my disk is full and I do not know why": false, "Description: it is the name of a disk": true, "Name: the disk": false,
 		"PermitRootLogin no": false, "if [ -f /x ]; then it is so": false, "$ my disk is full and so on": false,
 	} {
@@ -87,8 +93,9 @@ func TestSentences(t *testing.T) {
 			t.Errorf("%q is a sentence: %v", line, !want)
 		}
 	}
-	for line, want := range map[string]bool{"[Unit]": true, "a = b": true, "ExecStart=/bin/true": true, "root@web1:~# ls": true, "sda  1.0  2.0": true,
-		"<html>": true, "}": true, "it was the best": false, "$$$$ ab": true, "if [ -f /x ]; then": true} {
+	for line, want := range map[string]bool{"[Unit]": true, "a = b": true, "ExecStart=/bin/true": true, "root@web1:~# ls": true,
+		"sda  1.0  2.0": true,
+		"<html>":        true, "}": true, "it was the best": false, "$$$$ ab": true, "if [ -f /x ]; then": true} {
 		if isShaped(line) != want {
 			t.Errorf("%q has the form of a file: %v", line, !want)
 		}
@@ -96,17 +103,21 @@ func TestSentences(t *testing.T) {
 	const said = "my disk is full and I do not know why"
 	for text, want := range map[string]int{
 		said: 1, "disk full": 1, "": 0, "\n\n": 0, said + "\n" + said: 2, "a = b": 0, "a = b\nc = d\ne = f\ng = h\n" + said: 5,
-		said + "\na = b\nc = d\ne = f\ng = h\nh = i": 6, "a = b\nc = d\ne = f\ng = h\nh = i": 0, "eth0: link\na = b": 0, "one\ntwo\nthree": 3, "one\ntwo\nthree\nfour": 0,
-		"a = b\nc = d\n" + said + "\ne = f": 4, "a = b\nc = d\n" + said + "\ne = f\ng = h": 0, "Jan  2 03:04:05 h app: it is as it is\n" + said: 1,
-		strings.Repeat("\n", proseLines) + said: 1, strings.Repeat("\n", proseLines+1) + said: 0,
+		said + "\na = b\nc = d\ne = f\ng = h\nh = i": 6, "a = b\nc = d\ne = f\ng = h\nh = i": 0, "eth0: link\na = b": 0, "one\ntwo\nthree": 3,
+		"one\ntwo\nthree\nfour":             0,
+		"a = b\nc = d\n" + said + "\ne = f": 4, "a = b\nc = d\n" + said + "\ne = f\ng = h": 0,
+		"Jan  2 03:04:05 h app: it is as it is\n" + said: 1,
+		strings.Repeat("\n", proseLines) + said:          1, strings.Repeat("\n", proseLines+1) + said: 0,
 		strings.Repeat("x", proseBytes): 1, strings.Repeat("x", proseBytes+1): 0, "__CURSOR=1\n" + said: 0, "\x00\x01\x02": 0,
 	} {
 		if got := len(read(text).lines); got != want {
 			t.Errorf("%.60q: %d lines of prose, want %d", text, got, want)
 		}
 	}
-	for text, want := range map[string]bool{"": true, "plain\ttext\r\n": true, "\x1b[1mbold": true, "é": true, "caf\xe9 au lait": true, "\xe9\xe9\xe9a": false,
-		"a\x00b": false, strings.Repeat("a", 31) + "\x00": true, strings.Repeat("a", 14) + "\x00": false, strings.Repeat("a", 40) + "\x00\xe9": false} {
+	for text, want := range map[string]bool{"": true, "plain\ttext\r\n": true, "\x1b[1mbold": true, "é": true, "caf\xe9 au lait": true,
+		"\xe9\xe9\xe9a": false,
+		"a\x00b":        false, strings.Repeat("a", 31) + "\x00": true, strings.Repeat("a", 14) + "\x00": false, strings.Repeat("a",
+			40) + "\x00\xe9": false} {
 		if isText([]byte(text)) != want {
 			t.Errorf("%q is text: %v", text, !want)
 		}
@@ -164,8 +175,10 @@ func TestLogistic(t *testing.T) {
 	base := score{bm25: 2, share: 0.4, cover: 0.5, info: 1, words: 3}
 	v := at(base, 10)
 	more := map[string]score{
-		"more words of the lore": {bm25: 3, share: 0.4, cover: 0.5, info: 1, words: 3}, "a greater share": {bm25: 2, share: 0.6, cover: 0.5, info: 1, words: 3},
-		"more of a symptom": {bm25: 2, share: 0.4, cover: 0.9, info: 1, words: 3}, "the symptom as it is": {bm25: 2, share: 0.4, cover: 0.5, info: 1, words: 3, whole: true},
+		"more words of the lore": {bm25: 3, share: 0.4, cover: 0.5, info: 1, words: 3}, "a greater share": {bm25: 2, share: 0.6, cover: 0.5,
+			info: 1, words: 3},
+		"more of a symptom": {bm25: 2, share: 0.4, cover: 0.9, info: 1, words: 3}, "the symptom as it is": {bm25: 2, share: 0.4, cover: 0.5,
+			info: 1, words: 3, whole: true},
 		"nothing beside it": {bm25: 2, share: 0.4, cover: 0.5, info: 1, words: 3, exact: true},
 	}
 	for what, s := range more {
@@ -235,7 +248,8 @@ func TestSmallIndex(t *testing.T) {
 		}
 	}
 	// What reads along gets all until a message names a trap.
-	for text, want := range map[string]bool{"nothing of note\n": true, "[  1.0] zyxcontroller lost the disk 7\n" + strings.Repeat("x\n", 600_000): false} {
+	for text, want := range map[string]bool{"nothing of note\n": true, "[  1.0] zyxcontroller lost the disk 7\n" + strings.Repeat("x\n",
+		600_000): false} {
 		var beside bytes.Buffer
 		if _, err := x.RankBeside(strings.NewReader(text), &beside); err != nil || (beside.String() == text) != want {
 			t.Errorf("%.30q: %d of %d bytes, %v", text, beside.Len(), len(text), err)
@@ -259,5 +273,106 @@ func TestSmallIndex(t *testing.T) {
 		if q.text != "What becomes of it?" || q.in(tokens(words)) != want {
 			t.Errorf("%q asks %q: %v", words, q.text, !want)
 		}
+	}
+}
+
+// TestClasses: what differs from case to case becomes its class, and words their stems.
+func TestClasses(t *testing.T) {
+	for line, want := range map[string]string{
+		"192.0.2.1 and fe80::1, (10.0.0.0/8) 192.0.2.1:80": "<addr> and <addr> <addr> <addr>", "52:54:00:12:34:56": "<addr>",
+		"52:54:00:12:34:5g": "<n>",
+		"14.201188 1 2":     "<n>", "98g 512MiB 20ms 1st": "<n>", "eth0 br10 vethab12 docker0": "<if> <if> <if> <if>",
+		"eth ethx veth":        "eth ethx veth",
+		"deadbeef0 0x7f abc12": "<hex> <hex> abc12", "nf_conntrack_max _x_": "nf_conntrack_max x", "No space left on device": "enospc",
+		"no space left": "no spac left", "(CVE-2021-44228)": "cve-2021-44228", "CVE-21-44228x": "cve <n>", "a\x1b[1mb": "a b",
+		"a\tb\x00c": "a b c", "": "",
+		"Größe": "größ", "1:2": "<n>", "a.b.c.d": "a b c d", "sda1": "sda1",
+	} {
+		got := strings.Join(tokens(line), " ")
+		if got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+	for in, want := range map[string]int{"\x1b[1mx": 4, "\x1b[@x": 3, "\x1b[~x": 3, "\x1b[\x7fmx": 4, "\x1b[12": 4, "\x1bMx": 2, "\x1b": 1} {
+		if got := escapeLen(in); got != want {
+			t.Errorf("%q: %d bytes, want %d", in, got, want)
+		}
+	}
+	for s, want := range map[string]bool{"CVE-2021-44228": true, "cve-2021-4422": true, "CVE-2021-442": false, "CVE-202-442281": false,
+		"CVE-2021-44a28": false, "2021-4422800000": true} {
+		if isCVE(s) != want {
+			t.Errorf("%s is a hole's number: %v", s, !want)
+		}
+	}
+	for s, want := range map[string]bool{"1.2.3.4": true, "1.2.3": false, "1.2.3.256": false, "::1": true, "1.2.3.4:80": true,
+		"[::1]:80": true, "fe80::/64": true,
+		"aa:bb:cc:dd:ee:ff": true, "aa:bb:cc:dd:ee:fg": false, "12:34": false, "1.2.3.4/33": false, strings.Repeat("a:", 33): false} {
+		if isAddr(s) != want {
+			t.Errorf("%s is an address: %v", s, !want)
+		}
+	}
+	var words []string
+	bag([]string{"<n>", "nf_conntrack", "a_b", "disk"}, func(w string) bool { return w == "nf_conntrack" },
+		func(w string) { words = append(words, w) })
+	if got := strings.Join(words, " "); got != "nf_conntrack a_b disk" {
+		t.Errorf("%q", got)
+	}
+	words = nil
+	bag([]string{"nf_conntrack"}, nil, func(w string) { words = append(words, w) })
+	if got := strings.Join(words, " "); got != "nf_conntrack nf conntrack" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestAsks: who asks how to do something, with the question first or behind.
+func TestAsks(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "tell me how to do it": true, "tell me how": false, "I wonder how I do it": false,
+
+		"and how do you": true, "is it so": true, "a disk": false, "is it only me": false, "what is so slow": false} {
+		if onlyAsks(tokens(text)) != want {
+			t.Errorf("%q only asks: %v", text, !want)
+		}
+	}
+}
+
+// TestJudged: what speaks more for a trap, or less for another, makes it likelier; a lead beyond farAhead, and the lore beyond its
+// bounds, make no difference.
+func TestJudged(t *testing.T) {
+	weights := [judgeSigns]float64{-1, 1, 1, 0.5, -2}
+	at := func(none, next, lore float64, question bool) float64 {
+		x := weighed(none, next, lore, question)
+		return judge(&weights, &x)
+	}
+	v := at(1, 1, 0.2, false)
+	if !(at(2, 1, 0.2, false) > v && at(1, 1.5, 0.2, false) > v && at(1, 1, 0.4, false) > v && at(1, 1, 0.2, true) < v && v > 0 && v < 1) {
+		t.Errorf("%.3f", v)
+	}
+	if at(1, farAhead, 0.2, false) != at(1, farAhead+1, 0.2, false) || at(1, farAhead-1, 0.2, false) >= at(1, farAhead, 0.2, false) ||
+		at(1, 1, 0, false) != at(1, 1, leastSaid, false) || at(1, 1, mostSaid, false) != at(1, 1, 1, false) || at(1, 1, leastSaid,
+		false) >= at(1, 1, mostSaid, false) {
+		t.Error("the bounds")
+	}
+	words := func(n int, first string) map[string]bool {
+		m := map[string]bool{first: true}
+		for i := range n - 1 {
+			m[strings.Repeat("w", i+1)] = true
+		}
+		return m
+	}
+	if !isProse(words(proseLimit, "a")) || isProse(words(proseLimit+1, "a")) || isProse(words(1, "é")) || !isProse(words(2, "é")) ||
+		isProse(nil) {
+		t.Error("somebody's description")
+	}
+	if evenly(2) != 0.5 || evenly(14) != 0.25 {
+		t.Error("long texts")
+	}
+	for text, want := range map[string]string{"how is it": "?how", "why is it": "?why", "is it how": "?is", "a how is": "?how",
+		"where is it": "?wher"} {
+		if !said([][]string{tokens(text)})[want] {
+			t.Errorf("%q does not ask %s: %v", text, want, said([][]string{tokens(text)}))
+		}
+	}
+	if said([][]string{tokens("is it how")})["?how"] || said([][]string{{}, {}})["?"] {
+		t.Error("asked without a question")
 	}
 }

@@ -208,7 +208,8 @@ func TestFatal(t *testing.T) {
 	if b, _ := os.ReadFile(line); !strings.Contains(told(string(b)), "no disk") {
 		t.Errorf("the host was told %q", b)
 	}
-	if err := fatal(lab.Orders{Channel: line + ".none"}, cause); !errors.Is(err, cause) || !errors.Is(err, os.ErrNotExist) {
+	if err := fatal(lab.Orders{Channel: line + ".none"}, cause); !errors.Is(err, cause) || !errors.Is(err, os.ErrNotExist) ||
+		!strings.HasPrefix(err.Error(), cause.Error()) {
 		t.Error(err)
 	}
 }
