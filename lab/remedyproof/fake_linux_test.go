@@ -65,6 +65,16 @@ func rows(t *testing.T, line string) (out []string) {
 	return out
 }
 
+// told is all that a host heard.
+func told(line string) (out string) {
+	for frame := range strings.Lines(line) {
+		f := strings.Fields(frame)
+		b, _ := base64.StdEncoding.DecodeString(f[len(f)-1])
+		out += string(b) + "\n"
+	}
+	return out
+}
+
 // killed is a machine on which fettle is killed at each of its points.
 type killed struct {
 	points  int
@@ -126,15 +136,16 @@ func TestKillMatrix(t *testing.T) {
 		"another state, before the timer": {k: killed{points: 2, early: 2, state: map[int]string{2: "another"}},
 			rows: []string{"1 before the step of|yes|",
 				"2 before the step of|NO|", "3 not at all|yes|"}, fail: "point 2: not as before:\nanother"},
-		"slow":          {k: killed{points: 1, slow: 3}, rows: []string{"1 before the step of|yes|", "2 not at all|yes|"}},
-		"ever too slow": {k: killed{points: 1, slow: 99}, rows: []string{"1 not at all|yes|"}},
-		"left over":     {k: killed{points: 1}, wants: true, rows: []string{"1 before the step of|yes|", "2 not at all|yes|"}},
-		"without end":   {k: killed{points: killPoints}, fail: "more than 500 points"},
-		"no journal":    {k: killed{fails: "mkdir"}, fail: errBroken.Error()},
-		"no ACL":        {k: killed{fails: "getfacl"}, fail: errBroken.Error()},
-		"no fettle":     {k: killed{fails: "fettle-lab"}, fail: errBroken.Error()},
-		"no changes":    {k: killed{fails: "fettle changes"}, fail: errBroken.Error()},
-		"no systemd":    {k: killed{points: 1, fails: "systemctl"}, fail: "point 1: systemctl"},
+		"slow":             {k: killed{points: 1, slow: 3}, rows: []string{"1 before the step of|yes|", "2 not at all|yes|"}},
+		"ever too slow":    {k: killed{points: 1, slow: 99}, rows: []string{"1 not at all|yes|"}},
+		"left over":        {k: killed{points: 1}, wants: true, rows: []string{"1 before the step of|yes|", "2 not at all|yes|"}},
+		"without end":      {k: killed{points: killPoints}, fail: "more than 500 points"},
+		"no journal":       {k: killed{fails: "mkdir"}, fail: errBroken.Error()},
+		"no ACL":           {k: killed{fails: "getfacl"}, fail: errBroken.Error()},
+		"no fettle":        {k: killed{fails: "fettle-lab"}, fail: errBroken.Error()},
+		"no changes":       {k: killed{fails: "fettle changes"}, fail: errBroken.Error()},
+		"slow, no systemd": {k: killed{points: 1, slow: 1, fails: "systemctl"}, fail: "systemctl list-units"},
+		"no systemd":       {k: killed{points: 1, fails: "systemctl"}, fail: "point 1: systemctl"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			elsewhere(t)
@@ -148,11 +159,15 @@ func TestKillMatrix(t *testing.T) {
 				}
 			}
 			var line bytes.Buffer
-			err := killMatrix(t.Context(), &lab.Bench{Teller: lab.NewTeller(&line), Exec: c.k.exec})
+			b := &lab.Bench{Teller: lab.NewTeller(&line), Exec: c.k.exec}
+			err := killMatrix(t.Context(), b)
 			if (err == nil) != (c.fail == "") || err != nil && !strings.Contains(err.Error(), c.fail) {
 				t.Errorf("%v, want %s", err, c.fail)
 			}
 			got := rows(t, line.String())
+			if err := b.Finish(); err != nil || name == "well" && !strings.Contains(told(line.String()), `"2 points in all."`) {
+				t.Errorf("%v, the host heard\n%s", err, told(line.String()))
+			}
 			for i := range got {
 				got[i] = got[i][:max(0, strings.LastIndexByte(got[i], '|'))] // without the seconds
 			}
@@ -169,6 +184,19 @@ func TestKillMatrix(t *testing.T) {
 				t.Errorf("asked:\n%s", said)
 			}
 		})
+	}
+}
+
+// TestOldChanges: what earlier points left must go, or nothing is proven.
+func TestOldChanges(t *testing.T) {
+	elsewhere(t)
+	if err := os.WriteFile(stateDir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stateDir += "/below"
+	k := killed{points: 1}
+	if err := killMatrix(t.Context(), &lab.Bench{Teller: lab.NewTeller(&bytes.Buffer{}), Exec: k.exec}); err == nil || k.point != 0 {
+		t.Errorf("%v, point %d", err, k.point)
 	}
 }
 
