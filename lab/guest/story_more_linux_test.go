@@ -142,7 +142,8 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// TestConfirmed: a change that waits is confirmed, and one that did not wait fails the story; stages that a scenario leaves out are not told.
+// TestConfirmed: a change that waits is confirmed, and one that did not wait fails the story; stages that a scenario
+// leaves out are not told.
 func TestConfirmed(t *testing.T) {
 	for said, ok := range map[string]bool{"the change is confirmed and stays": true, "nothing waits": false} {
 		l := &liar{}
