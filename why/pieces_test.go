@@ -376,3 +376,25 @@ func TestJudged(t *testing.T) {
 		t.Error("asked without a question")
 	}
 }
+
+// TestScored: a symptom with next to nothing beside it is there exactly, in a longer text still as it is, in another order neither.
+func TestScored(t *testing.T) {
+	x, err := New([]*trap.Trap{{Lore: small}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const said = "the disk vanished from the zyxcontroller"
+	for text, want := range map[string][2]bool{said: {true, true}, said + " radish": {true, true}, said + " radish turnip": {false, true},
+		"the zyxcontroller vanished from the disk": {false, false}, "zyxcontroller": {false, false}} {
+		seen := false
+		x.score(&window{tokens: tokens(text)}, x.newScratch(), func(_ int, s *score, v float64) {
+			seen = true
+			if s.exact != want[0] || s.whole != want[1] || v <= 0 || v >= 1 || s.share <= 0 || s.share > 1.0001 {
+				t.Errorf("%q: %+v, %.2f", text, *s, v)
+			}
+		})
+		if !seen {
+			t.Errorf("%q shares nothing", text)
+		}
+	}
+}
