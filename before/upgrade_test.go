@@ -34,6 +34,10 @@ func TestJudgeUpgrade(t *testing.T) {
 			t.Errorf("%+v: %s", u, u.Says("web1"))
 		}
 	}
+	both := JudgeUpgrade("", "", &report.Meta{}, []*trap.Trap{a, p}, []trap.Result{result("a", unknown, unknown), result("p", unknown)})
+	if said := both.Says("web1"); !strings.HasSuffix(said, "could not look at all of: a, p") {
+		t.Errorf("each trap once: %s", said)
+	}
 	u := JudgeUpgrade("", "", &report.Meta{}, []*trap.Trap{a, p},
 		[]trap.Result{result("a", found(trap.Notice)), result("p", found(trap.Notice))})
 	if len(u.Asks) != 1 || u.Asks[0] != "a" || len(u.Prepares) != 1 {

@@ -44,7 +44,7 @@ func CSVRows(w io.Writer, host string, results []trap.Result) error {
 		case o.Status == trap.Found:
 			row(host, o.Trap, o.Subject, string(o.Status), severityName(o.Severity), findingState(o), timeCell(o.Since), o.Summary, Command(o))
 		case isUnknown(o):
-			row(host, o.Trap, o.Subject, string(trap.Unknown), "", "", "", o.Reason, "")
+			row(host, o.Trap, o.Subject, string(trap.Unknown), "", "", "", said(o), "")
 		}
 	}
 	for _, r := range results {

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"fettle/internal/lazy"
 )
 
 // unitTypes are the endings of systemd's units (systemd.unit(5)).
@@ -28,6 +30,7 @@ var interfaces = []string{
 	"eth",
 	"en",
 	"wl",
+	"wlan",
 	"bond",
 	"team",
 	"tun",
@@ -80,13 +83,14 @@ func kind(names []string) string {
 	return "subjects"
 }
 
+// predictable are names that udev makes of where a card is (systemd.net-naming-scheme(7)): eno1, enp3s0, wlx00c0ca123456.
+var predictable = lazy.Regexp(`^(?:en|wl|ww)(?:[ops]\d|x[0-9a-f])`)
+
 func isInterface(name string) bool {
 	for _, p := range interfaces {
-		if rest, ok := strings.CutPrefix(name, p); ok &&
-			(rest == "" || rest[0] == '-' || rest[0] >= '0' && rest[0] <= '9' || p == "en" && len(rest) > 2 &&
-				strings.ContainsRune("opsx", rune(rest[0]))) {
+		if rest, ok := strings.CutPrefix(name, p); ok && (rest == "" || rest[0] == '-' || rest[0] >= '0' && rest[0] <= '9') {
 			return true
 		}
 	}
-	return false
+	return predictable().MatchString(name)
 }

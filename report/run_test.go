@@ -116,20 +116,25 @@ func TestGolden(t *testing.T) {
 		"prometheus": {"prometheus", Options{}}, "html": {"html", Options{}}, "csv": {"csv", Options{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := write(t, c.format, c.opt)
-			file := filepath.Join("testdata", "golden", name)
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("differs from %s (rewrite with -update, then read the diff):\n%s", file, got)
-			}
+			golden(t, name, write(t, c.format, c.opt))
 		})
+	}
+}
+
+// golden compares with a file of testdata/golden.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", "golden", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("differs from %s (rewrite with -update, then read the diff):\n%s", file, got)
 	}
 }

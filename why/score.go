@@ -37,7 +37,6 @@ type score struct {
 	words   int     // how many words that symptom has
 	whole   bool    // the symptom is there as it is, placeholders filled
 	exact   bool    // and next to nothing beside it
-	message bool    // a program's words, or all of a symptom's: it counts in a log too
 	symptom string
 }
 
@@ -145,7 +144,7 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 		sc.cover[i], sc.count[i] = 0, 0
 		s := &sc.traps[sym.trap]
 		if count == sym.words && len(w.tokens) <= len(sym.seq)+beside && sym.matches(w.tokens) {
-			s.exact, s.message, s.symptom = true, true, sym.text
+			s.exact, s.symptom = true, sym.text
 		}
 		if sym.info < 0.5 {
 			continue
@@ -165,7 +164,6 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 		}
 		if c.whole && !s.whole || c.whole == s.whole && c.cover*c.info > s.cover*s.info {
 			s.cover, s.info, s.words, s.whole, s.symptom = c.cover, c.info, c.words, c.whole, c.symptom
-			s.message = s.message || c.whole
 		}
 	}
 	asks := onlyAsks(w.tokens)

@@ -98,7 +98,7 @@ var shapes = []func() *regexp.Regexp{
 var (
 	comment = lazy.Regexp(`^(?:#|;|//|/\*|\*|--|%|!|")`)
 	named   = lazy.Regexp(`^[A-Za-z_][\w ()/.-]{0,40}:(?:\s|$)\s*\S{0,40}(?:\s\S{1,16}){0,3}$`) // "Name: value"
-	prompt  = lazy.Regexp(`^[\w.-]*[@:][\w~/.-]*[#$] |^[$%] `)
+	prompt  = lazy.Regexp(`^[\w.-]*[@:][\w~/.:-]*[#$] |^[$%] `)
 	output  = lazy.Regexp(`^[a-z]+[a-z_-]*\d[\w.-]*: |\w=\S.*\w=\S|, dev \w+, | on dev \w+, `) // what kernels print
 	nick    = lazy.Regexp(`^<[\w-]{1,24}> +`)                                                  // who speaks in a chat
 )

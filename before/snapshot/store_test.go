@@ -72,6 +72,41 @@ func TestStoreOfThisStart(t *testing.T) {
 	}
 }
 
+// TestStoreDamaged: a snapshot that cannot be read is not passed over for an older one, nor called none.
+func TestStoreDamaged(t *testing.T) {
+	dir := t.TempDir()
+	s := In(dir)
+	for i := range 2 {
+		st := healthy()
+		st.Time, st.BootID = st.Time.Add(time.Duration(i)*time.Hour), fmt.Sprint(i)
+		name, err := s.Save(st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			if err := os.WriteFile(dir+"/snapshots/"+name+".json.zst", []byte("damaged"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if st, err := s.Before("x"); err == nil || errors.Is(err, ErrNone) {
+		t.Errorf("%v, %v", st, err)
+	}
+	if st, err := s.Load("last"); err == nil || st != nil {
+		t.Errorf("%v, %v", st, err)
+	}
+	file := t.TempDir()
+	if err := os.WriteFile(file+"/snapshots", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := In(file).Before("x"); err == nil || errors.Is(err, ErrNone) || st != nil {
+		t.Errorf("of a file: %v, %v", st, err)
+	}
+	if _, err := In(file).Save(healthy()); err == nil || !strings.Contains(err.Error(), "saving the snapshot") {
+		t.Errorf("into a file: %v", err)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":   "unexpected end",

@@ -114,9 +114,6 @@ func program(word string) string {
 	if len(name) > 48 || strings.ContainsAny(name, "\"'=,;<>[]{}") {
 		return ""
 	}
-	if i := strings.LastIndexByte(name, '/'); i >= 0 && i+1 < len(name) { // postfix/smtpd
-		return name
-	}
 	return name
 }
 
@@ -141,7 +138,7 @@ func container(line string) (rest string, ok bool) {
 		}
 	}
 	if name, rest, ok := strings.Cut(line, " | "); ok && len(name) < 64 {
-		if name = strings.TrimRight(name, " "); name != "" && hostName(name) && strings.ContainsRune(name, '-') {
+		if name = strings.TrimRight(name, " "); hostName(name) && strings.ContainsRune(name, '-') {
 			return rest, true
 		}
 	}

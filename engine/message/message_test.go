@@ -138,7 +138,7 @@ func TestRead(t *testing.T) {
 	for _, before := range []int{0, 1, readSize - 40, readSize - 1, readSize, 3 * readSize} {
 		filler := strings.Repeat("Jan  2 03:04:05 h a[1]: nothing of note\n", before/40) + strings.Repeat("x", before%40) + "\n"
 		n := 0
-		err := s.Read(strings.NewReader(filler+"[ 1.0] nf_conntrack: table full, dropping packet\n"+filler), func(*Line, []Hit) { n++ })
+		err := read(t, s, strings.NewReader(filler+"[ 1.0] nf_conntrack: table full, dropping packet\n"+filler), func(*Line, []Hit) { n++ })
 		if err != nil || n != 1 {
 			t.Errorf("after %d bytes: %d, %v", before, n, err)
 		}
@@ -161,7 +161,7 @@ func TestNearMiss(t *testing.T) {
 		`{"MESSAGE":"Could not read it"}` + "\n" + `{"MESSAGE":[67,111,117,108,100,32,110,111,116,32],"X":"a"}`: 0,
 	} {
 		n := 0
-		if err := s.Read(strings.NewReader(log), func(_ *Line, hits []Hit) { n += len(hits) }); err != nil || n != want {
+		if err := read(t, s, strings.NewReader(log), func(_ *Line, hits []Hit) { n += len(hits) }); err != nil || n != want {
 			t.Errorf("%q: %d messages, want %d; %v", log, n, want, err)
 		}
 	}

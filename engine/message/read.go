@@ -20,9 +20,9 @@ func (s *Set) Read(r io.Reader, do func(l *Line, hits []Hit)) error {
 		n, err := r.Read(b[held:])
 		held += n
 		end := io.EOF == err || errors.Is(err, io.ErrUnexpectedEOF)
-		if !w.begun && (held >= len(exportStart) || end) {
+		if !w.begun && (held >= len(timeStart) || end) {
 			w.begun = true
-			w.export = IsExport(string(b[:min(held, 64)]))
+			w.export = IsExport(string(b[:min(held, len(timeStart))]))
 		}
 		switch whole := w.whole(b[:held]); {
 		case end || held == len(b) && whole == 0:
@@ -43,11 +43,14 @@ func (s *Set) Read(r io.Reader, do func(l *Line, hits []Hit)) error {
 
 // IsExport tells whether a log is one of journalctl -o export.
 func IsExport(log string) bool {
-	return strings.HasPrefix(log, exportStart) || strings.HasPrefix(log, "__REALTIME_TIMESTAMP=")
+	return strings.HasPrefix(log, exportStart) || strings.HasPrefix(log, timeStart)
 }
 
-// exportStart is how journalctl -o export begins.
-const exportStart = "__CURSOR="
+// How journalctl -o export begins, with a cursor and without.
+const (
+	exportStart = "__CURSOR="
+	timeStart   = "__REALTIME_TIMESTAMP="
+)
 
 type walk struct {
 	set           *Set

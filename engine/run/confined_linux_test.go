@@ -22,6 +22,9 @@ import (
 
 // TestMain: a confined child is a copy of this program.
 func TestMain(m *testing.M) {
+	if strings.HasPrefix(os.Args[0], oddName) {
+		os.Exit(oddChild(strings.TrimPrefix(os.Args[0], oddName)))
+	}
 	if code, ok := Child(os.Args[1:], testTraps(), testAnswers, os.Stderr); ok {
 		os.Exit(code)
 	}
@@ -47,6 +50,12 @@ func testTraps() []*trap.Trap {
 	return []*trap.Trap{
 		testTrap("waits", trap.Instant, func(ctx context.Context, _ *host.Host, _ *trap.Report) error { <-ctx.Done(); return ctx.Err() }),
 		testTrap("silent", trap.Instant, socket), testTrap("talks", trap.Network, socket),
+		testTrap("reads", trap.Instant, func(ctx context.Context, h *host.Host, r *trap.Report) error {
+			b, err := h.ReadFile(ctx, "/etc/hostname")
+			_, derr := h.ReadFile(ctx, "/etc/hosts")
+			r.Clear("", fmt.Sprintf("%s %v", b, derr))
+			return err
+		}),
 	}
 }
 
@@ -65,7 +74,7 @@ func TestAlso(t *testing.T) {
 		checks := 0
 		also := &Also{Name: name, Answer: &checks}
 		var got []trap.Status
-		err := Engine{Also: also}.Check(t.Context(), Target{}, testTraps()[1:], trap.Options{}, func(ab About) error {
+		err := Engine{Also: also}.Check(t.Context(), Target{}, testTraps()[1:3], trap.Options{}, func(ab About) error {
 			if ab.Warning != "" {
 				means.Missing(t, "a kernel that confines: "+ab.Warning)
 			}

@@ -56,6 +56,23 @@ func TestQuick(t *testing.T) {
 		{"title: a\n  b\n", false},
 		{"tags: [a, \"b, c\"]\n", false}, {"tags: []\n", false}, {"since:\n", false}, {"title: \"a\\nb\"\n", false},
 		{"symptoms:\n  - a\n    b\n", false},
+		{"messages:\n  - text: a b\n    says: kernel\n    since: Linux 6\n    about: x\n    perhaps: true\n  - text: c\n    harmless: true\n",
+			true},
+		{"messages:\n  - text: a\ntags: [b]\nhorizon: [now]\ncovers: [boot]\nquestions:\n  - what? a|b\nrefs:\n  - https://x\n", true},
+		{"symptoms:\n  - a\nmessages:\n  - text: a\n", true}, {"symptoms:\n  - a\ntags: [b]\n  - c\n", false},
+		{"messages:\n  - text: a\n    perhaps: false\n", false}, {"messages:\n    text: a\n", false}, {"messages:\n   - text: a\n", false},
+		{"messages:\n  - text: a\n    text: b\n", false}, {"messages:\n  - text: a\n    other: b\n", false},
+		{"messages:\n  - text: a\n    perhaps: true\n    perhaps: true\n", false}, {"messages:\n  - text: a\nmessages:\n  - text: b\n", false},
+		{"messages:\n  - text: a: b\n", false}, {"tags: [a]\n", true}, {"tags: [ a , b ]\n", true}, {"tags: [a, ]\n", false},
+		{"tags: [a]\ntags: [b]\n", false}, {"tags: [a\n", false}, {"tags: a]\n", false}, {"tags: [a, 'b']\n", false}, {"tags: [a, [b]]\n", false},
+		{"tags: [a, b: c]\n", false}, {"title: ''\n", false}, {"title: 'a'\n", true}, {"title: 'a\"\n", false}, {"title: '\n", false},
+		{"title: 'a\n", false}, {"title: 'a\tb'\n", false}, {"title: a: b\n", false}, {"title: a:\n", false}, {"title: a:b\n", true},
+		{"title: a #b\n", false}, {"title: a#b\n", true}, {"title: zz\n", true}, {"title: A\n", true}, {"title: Z\n", true}, {"title: /a\n",
+			true},
+		{"title: 1a\n", false}, {"title: {a}\n", false}, {"title: `a\n", false}, {"title: @a\n", false}, {"title: \n", false}, {"title:a\n",
+			false},
+		{"title\n", false}, {"title: True\n", false}, {"title: a\u2028b\n", false}, {"title: a\tb\n", false}, {"title: a\xff\n", false},
+		{"title: aé b\n", true}, {"title: a  \n", true},
 	} {
 		if got := same(t, c.front); got != c.quick {
 			t.Errorf("%q: quick %v", c.front, got)

@@ -36,7 +36,7 @@ var scripts = []string{"./cli", "-run", "^TestScripts$"}
 
 // children are packages of which much runs in processes that the tests start: coverage
 // does not see it, so their tests run for each mistake, wherever it is.
-var children = []string{"host/confine"}
+var children = []string{"engine/run", "host/confine", "lab/guest"}
 
 // Of 100 generated mistakes that compile, so many must be noticed.
 const (

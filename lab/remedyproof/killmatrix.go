@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fettle/engine/remedy/machine"
 	"fettle/lab"
 )
 
@@ -26,11 +27,20 @@ var KillMatrix = lab.Experiment{
 }
 
 const (
-	killLog    = "/run/lab-points"
 	killPoints = 500 // more than there are
 	// The time to confirm: short, as each point waits for it; made longer where
 	// the machine is too slow to come to the point by then.
 	killConfirm, killConfirmMost = 3 * time.Second, time.Minute
+)
+
+// Where the machine has what the experiments look at. Tests have it elsewhere.
+var (
+	killLog   = "/run/lab-points"
+	stateDir  = "/var/lib/fettle"
+	bootWants = "/etc/systemd/system/sysinit.target.wants"
+	unitFile  = "/etc/systemd/system/" + subject
+	reloadLog = "/run/lab-reloads"
+	newHost   = machine.New
 )
 
 func killMatrix(ctx context.Context, b *lab.Bench) error {
@@ -48,7 +58,7 @@ func killMatrix(ctx context.Context, b *lab.Bench) error {
 	var wrong []error
 	within := killConfirm
 	for n := 1; n < killPoints; n++ {
-		if err := os.RemoveAll("/var/lib/fettle"); err != nil {
+		if err := os.RemoveAll(stateDir); err != nil {
 			return err
 		}
 		os.Remove(killLog)
@@ -138,7 +148,7 @@ func quiet(b *lab.Bench) error {
 			break
 		}
 	}
-	left, _ := os.ReadDir("/etc/systemd/system/sysinit.target.wants")
+	left, _ := os.ReadDir(bootWants)
 	if strings.TrimSpace(out) != "" || len(left) > 0 {
 		return fmt.Errorf("left to systemd: %s %v", strings.TrimSpace(out), left)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"fettle/engine/remedy"
-	"fettle/engine/remedy/machine"
 	"fettle/engine/remedy/step"
 	"fettle/lab"
 )
@@ -37,7 +36,7 @@ WantedBy=multi-user.target
 `
 
 func unitSteps(ctx context.Context, b *lab.Bench) error {
-	if err := os.WriteFile("/etc/systemd/system/"+subject, []byte(subjectText), 0o644); err != nil {
+	if err := os.WriteFile(unitFile, []byte(subjectText), 0o644); err != nil {
 		return err
 	}
 	if _, err := b.Run("systemctl", "daemon-reload"); err != nil {
@@ -47,7 +46,7 @@ func unitSteps(ctx context.Context, b *lab.Bench) error {
 	if err != nil {
 		return err
 	}
-	e := &remedy.Engine{Store: store, Machine: machine.New(), Who: "the lab"}
+	e := &remedy.Engine{Store: store, Machine: newHost(), Who: "the lab"}
 	b.Columns("step", "before", "after the step", "after undo")
 	var wrong []error
 	for _, c := range []struct {
@@ -121,7 +120,7 @@ func unitNow(b *lab.Bench) (u unit, err error) {
 		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
 		m[k] = v
 	}
-	reloads, _ := os.ReadFile("/run/lab-reloads")
+	reloads, _ := os.ReadFile(reloadLog)
 	return unit{m["ActiveState"] + " " + m["UnitFileState"], m["MainPID"], strings.Count(string(reloads), "\n")}, nil
 }
 

@@ -26,7 +26,8 @@ const serious = 4.5
 var severe = sync.OnceValue(func() map[string]float64 {
 	m := map[string]float64{}
 	for score, words := range map[float64]string{
-		6: "panic fatal oops segfault corrupt corrupted corruption corruptions uncorrectable uncorrected unrecoverable unrecovered",
+		6: "panic fatal crit critical emerg oops segfault corrupt corrupted corruption corruptions uncorrectable uncorrected unrecoverable " +
+			"unrecovered",
 		5: "error errors errno failed failure failures fail fails failing exception exceptions traceback abort aborted aborting " +
 			"aborts " +
 			"killed kill killing crash crashed crashes denied refused refusing rejected unreachable timeout timeouts cannot unable " +
