@@ -12,7 +12,8 @@ import (
 // Names of units are those that systemd-escape gives.
 func TestUnit(t *testing.T) {
 	escape := means.Tool(t, "systemd-escape")
-	for _, point := range []string{"/", "/srv", "/srv/a-b", "/srv/a b", "/.hidden/x.y", "/var/lib/ä", "/a:b_c/", `/a\b`, "/srv//x"} {
+	for _, point := range []string{"/", "/srv", "/srv/a-b", "/srv/a b", "/.hidden/x.y", "/var/lib/ä", "/a:b_c/", `/a\b`, "/srv//x",
+		"/az/AZ/09", "/@[`{/;"} {
 		out, err := exec.Command(escape, "--path", "--suffix=mount", "--", point).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", point, err)
