@@ -31,6 +31,10 @@ func TestLines(t *testing.T) {
 	}
 	readers := map[string]func(string) string{"log": r.Log, "text": r.Text, "title": r.Title, "command": r.Command, "volume": r.Volume,
 		"source": r.Source, "output": r.Output, "path": r.Path, "host": r.Host, "user": r.User, "options": r.Options,
+		"secrets": func(s string) string {
+			return strings.ReplaceAll(Secrets(strings.ReplaceAll(s, `\n`, "\n")), "\n", `\n`)
+		},
+		"masked": func(s string) string { return Masked("/etc/x:1", s) }, "prose": MaskedProse, "words": r.free,
 		"address": func(s string) string { return r.Addr(netip.MustParseAddr(s)).String() }}
 	var out strings.Builder
 	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
