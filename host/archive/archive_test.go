@@ -35,7 +35,8 @@ func pack(t testing.TB, members ...m) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range members {
-		h := &tar.Header{Name: f.name, Linkname: f.link, Typeflag: f.typ, Mode: 0o640, ModTime: time.Unix(1700000000, 0), Format: tar.FormatPAX}
+		h := &tar.Header{Name: f.name, Linkname: f.link, Typeflag: f.typ, Mode: 0o640, ModTime: time.Unix(1700000000, 0),
+			Format: tar.FormatPAX}
 		if f.typ == 0 {
 			h.Typeflag, h.Size = tar.TypeReg, int64(len(f.body))
 		}
@@ -230,7 +231,8 @@ func TestHostile(t *testing.T) {
 		"climbs": {pack(t, m{name: "ok"}, m{name: "a/../../etc/passwd", body: "x"}), Limits{}, `member "a/../../etc/passwd" leads out`},
 		"hard climbs": {pack(t, m{name: "h", typ: tar.TypeLink, link: "../../etc/shadow"}), Limits{}, `hard link "h": member ` +
 			`"../../etc/shadow" leads out`},
-		"hard to nil":     {pack(t, m{name: "h", typ: tar.TypeLink, link: "none"}), Limits{}, `hard link "h" to "none", which is not before it`},
+		"hard to nil": {pack(t, m{name: "h", typ: tar.TypeLink, link: "none"}), Limits{},
+			`hard link "h" to "none", which is not before it`},
 		"entries":         {pack(t, many...), Limits{Entries: 20}, "more than 20 members"},
 		"long links":      {pack(t, links...), Limits{Names: 100_000}, "names and link targets add up to more than 97.7 KiB"},
 		"sparse long":     {sparse(2), Limits{Unpacked: 20 << 20}, "unpacks to more than 20 MiB"},
@@ -246,10 +248,11 @@ func TestHostile(t *testing.T) {
 		"one too many":    {pack(t, many[:3]...), Limits{Entries: 2}, "more than 2 members"},
 		"a byte too much": {whole, Limits{Spooled: 5999}, `member "second": files add up to more than 5.9 KiB`},
 		"name too long":   {pack(t, m{name: strings.Repeat("n/", 2048) + "x"}), Limits{}, "more than 4096 bytes"},
-		"link too long":   {pack(t, m{name: "l", typ: tar.TypeSymlink, link: strings.Repeat("l", 4097)}), Limits{}, "more than 4096 bytes"},
-		"text":            {[]byte("hello\n"), Limits{}, "not a tar archive"},
-		"empty":           {nil, Limits{}, "not a tar archive"},
-		"xz of text":      {filter(t, xz, []byte("hello\n"), "-c"), Limits{}, "contains no tar archive"},
+		"link too long": {pack(t, m{name: "l", typ: tar.TypeSymlink, link: strings.Repeat("l", 4097)}), Limits{},
+			"more than 4096 bytes"},
+		"text":       {[]byte("hello\n"), Limits{}, "not a tar archive"},
+		"empty":      {nil, Limits{}, "not a tar archive"},
+		"xz of text": {filter(t, xz, []byte("hello\n"), "-c"), Limits{}, "contains no tar archive"},
 	})
 	if _, err := Open(t.Context(), "/dev/null", Limits{}); !errors.Is(err, host.ErrNotRegular) {
 		t.Errorf("a device as archive: %v", err)
@@ -262,8 +265,9 @@ func TestBombs(t *testing.T) {
 	zeros := pack(t, m{name: "zeros", body: strings.Repeat("\x00", 80<<20)})
 	xz := means.Tool(t, "xz")
 	refuses(t, map[string]hostile{
-		"sparse":    {every(t, sparse(40))["gzip"], Limits{}, "decompression bomb"},
-		"bomb":      {filter(t, xz, zeros, "-c"), Limits{}, `"zeros": unpacks to over 400 times its size: refused as a decompression bomb`},
+		"sparse": {every(t, sparse(40))["gzip"], Limits{}, "decompression bomb"},
+		"bomb": {filter(t, xz, zeros, "-c"), Limits{},
+			`"zeros": unpacks to over 400 times its size: refused as a decompression bomb`},
 		"bomb zstd": {every(t, zeros)["zstd"], Limits{}, "decompression bomb"},
 		"long":      {zeros, Limits{Unpacked: 1 << 20}, "unpacks to more than 1 MiB"},
 	})
@@ -301,7 +305,8 @@ func TestAtTheBounds(t *testing.T) {
 	}{
 		"members": {whole, Limits{Entries: 2}}, "files together": {whole, Limits{Spooled: 6000}}, "a file": {whole, Limits{Member: 3000}},
 		"unpacked": {whole, Limits{Unpacked: int64(len(whole))}}, "names": {whole, Limits{Names: int64(len("first" + "second"))}},
-		"a name": {pack(t, m{name: long, body: "x"}), Limits{}}, "a link": {pack(t, m{name: "l", typ: tar.TypeSymlink, link: long}), Limits{}},
+		"a name": {pack(t, m{name: long, body: "x"}), Limits{}}, "a link": {pack(t, m{name: "l", typ: tar.TypeSymlink, link: long}),
+			Limits{}},
 	} {
 		tr, err := Open(t.Context(), write(t, c.data), c.lim)
 		if err != nil {
@@ -340,8 +345,10 @@ func TestTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	for kind, tr := range map[string]*Tree{"folder": folder, "memory": Memory("m", map[string][]byte{"/log": []byte("0123456789"), "/empty": nil, "/folder/x": nil}),
-		"archive": open(t, pack(t, m{name: "other", body: "zzz"}, m{name: "log", body: "0123456789"}, m{name: "empty"}, m{name: "folder", typ: tar.TypeDir}), Limits{})} {
+	for kind, tr := range map[string]*Tree{"folder": folder, "memory": Memory("m", map[string][]byte{"/log": []byte("0123456789"),
+		"/empty": nil, "/folder/x": nil}),
+		"archive": open(t, pack(t, m{name: "other", body: "zzz"}, m{name: "log", body: "0123456789"}, m{name: "empty"}, m{name: "folder",
+			typ: tar.TypeDir}), Limits{})} {
 		for n, want := range map[int64]string{3: "789", 9: "123456789", 10: "0123456789", 11: "0123456789"} {
 			b, cut, err := tr.ReadTail("/log", n)
 			if string(b) != want || cut != (n < 10) || err != nil {
@@ -373,7 +380,8 @@ func TestTail(t *testing.T) {
 
 // TestMemory: folders come with their files; what leads through a file is left out.
 func TestMemory(t *testing.T) {
-	tr := Memory("m", map[string][]byte{"/a/b/c": []byte("x"), "a/d": []byte("y"), "/": []byte("root"), "/a/d/below": []byte("z"), "": nil})
+	tr := Memory("m", map[string][]byte{"/a/b/c": []byte("x"), "a/d": []byte("y"), "/": []byte("root"),
+		"/a/d/below": []byte("z"), "": nil})
 	for dir, want := range map[string]string{"/": "a/", "/a": "b/ d", "/a/b": "c", "/a/d": "error", "/none": "error"} {
 		es, err := tr.ReadDir(dir)
 		var names []string

@@ -50,7 +50,8 @@ func TestLines(t *testing.T) {
 		} else if b, ok := r.File(who, []byte(strings.ReplaceAll(in, `\n`, "\n")+"\n")); ok {
 			got = strings.ReplaceAll(strings.TrimSuffix(string(b), "\n"), "\n", `\n`)
 		}
-		for _, private := range []string{"anna", "acme", "nordwind", "hunter2", "10.77.", "192.0.2.", "2001:db8:77", "54:77:aa", "mail7", "quokka", "heron"} {
+		for _, private := range []string{"anna", "acme", "nordwind", "hunter2", "10.77.", "192.0.2.", "2001:db8:77", "54:77:aa", "mail7",
+			"quokka", "heron"} {
 			if strings.Contains(strings.ToLower(got), private) {
 				t.Errorf("%s: %s survives: %s", lines[i], private, got)
 			}

@@ -28,7 +28,8 @@ func TestNothingStaysOpen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	for _, err := range []error{os.WriteFile(at("file"), []byte("text"), 0o640), os.Mkdir(at("folder"), 0o700), unix.Mkfifo(at("pipe"), 0o600),
+	for _, err := range []error{os.WriteFile(at("file"), []byte("text"), 0o640), os.Mkdir(at("folder"), 0o700),
+		unix.Mkfifo(at("pipe"), 0o600),
 		os.Symlink("loop", at("loop")), os.Symlink("folder", at("link")), os.Symlink(dir+"/file", at("absolute")),
 		os.Symlink("/dev/null", at("null"))} {
 		if err != nil {
@@ -250,7 +251,8 @@ func TestMade(t *testing.T) {
 
 // TestPrivate: not where others can rename what is there, unless it has the sticky bit.
 func TestPrivate(t *testing.T) {
-	for mode, ok := range map[fs.FileMode]bool{0o700: true, 0o755: true, 0o777: false, 0o720: os.Geteuid() != 0, 0o777 | fs.ModeSticky: true} {
+	for mode, ok := range map[fs.FileMode]bool{0o700: true, 0o755: true, 0o777: false, 0o720: os.Geteuid() != 0,
+		0o777 | fs.ModeSticky: true} {
 		dir := t.TempDir()
 		if err := os.Chmod(dir, mode); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,8 @@ import (
 )
 
 const article = "# What happens\n\n" +
-	"A bridge takes the **least** MTU of its ports, so a [port](https://example.org/p) with `mtu 1400` lowers it for *everybody* behind " +
+	"A bridge takes the **least** MTU of its ports, so a [port](https://example.org/p) with `mtu 1400` lowers it for *everybody* " +
+	"behind " +
 	"the bridge at once.\n\n" +
 	"- first item, which is long enough that it has to go on in a second " +
 	"line\n- second\n  continued\n\n  a paragraph of it\n\n1. one\n2. two\n\n" +

@@ -7,7 +7,8 @@ import (
 
 func TestTable(t *testing.T) {
 	tab := Table{Header: []string{"NAME", "N", "WHAT"}, Right: []bool{false, true}, Rows: [][]string{
-		{"a", "1", "one two three four five six seven"}, {"longer", "12", "short"}, {"a-word-that-has-no-space-and-is-too-long", "3", "x"}}}
+		{"a", "1", "one two three four five six seven"}, {"longer", "12", "short"}, {"a-word-that-has-no-space-and-is-too-long",
+			"3", "x"}}}
 	want := strings.Join([]string{
 		"  NAME               N  WHAT",
 		"  a                  1  one two three",

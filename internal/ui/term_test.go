@@ -103,9 +103,11 @@ func TestColourOnlyOnTerminals(t *testing.T) {
 
 // TestQuote: what is safe stays bare, so that commands remain readable; what a terminal hides is written in octal.
 func TestQuote(t *testing.T) {
-	for in, want := range map[string]string{"": "''", "br0": "br0", "a=/b:c,d@e%f+g.h_i-j": "a=/b:c,d@e%f+g.h_i-j", "a b": "'a b'", "it's": `'it'\''s'`,
-		"é": "'é'", "5": "5", "a\nb": `$'a\012b'`, "a'\t\\": `$'a\'\011\\'`, "\xff": `$'\377'`, "x\ufffd": "'x\ufffd'", "\ufffd\n": `$'\357\277\275\012'`,
-		"\u202e": `$'\342\200\256'`, "é\n": `$'é\012'`, "a;": "'a;'"} {
+	for in, want := range map[string]string{"": "''", "br0": "br0", "a=/b:c,d@e%f+g.h_i-j": "a=/b:c,d@e%f+g.h_i-j", "a b": "'a b'",
+		"it's": `'it'\''s'`,
+		"é":    "'é'", "5": "5", "a\nb": `$'a\012b'`, "a'\t\\": `$'a\'\011\\'`, "\xff": `$'\377'`, "x\ufffd": "'x\ufffd'",
+		"\ufffd\n": `$'\357\277\275\012'`,
+		"\u202e":   `$'\342\200\256'`, "é\n": `$'é\012'`, "a;": "'a;'"} {
 		if got := Quote(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
@@ -154,7 +156,8 @@ func TestUTF8(t *testing.T) {
 	for _, c := range []struct {
 		all, ctype, lang string
 		want             bool
-	}{{"", "", "", false}, {"", "", "de_DE.UTF-8", true}, {"", "C.utf8", "C", true}, {"C", "C.utf8", "C.utf8", false}, {"POSIX", "", "", false}} {
+	}{{"", "", "", false}, {"", "", "de_DE.UTF-8", true}, {"", "C.utf8", "C", true}, {"C", "C.utf8", "C.utf8", false}, {"POSIX", "", "",
+		false}} {
 		t.Setenv("LC_ALL", c.all)
 		t.Setenv("LC_CTYPE", c.ctype)
 		t.Setenv("LANG", c.lang)

@@ -25,7 +25,8 @@ func TestUnit(t *testing.T) {
 }
 
 func TestPassing(t *testing.T) {
-	for point, want := range map[string]bool{"/proc/fs/nfsd x": true, "/srv ext4": false, "/run/user/0/gvfs fuse": true, "/run tmpfs": true,
+	for point, want := range map[string]bool{"/proc/fs/nfsd x": true, "/srv ext4": false, "/run/user/0/gvfs fuse": true,
+		"/run tmpfs":          true,
 		"/snap/core squashfs": true, "/home autofs": true, "/var/lib/mysql xfs": false,
 		"/sys tmpfs": true, "/development ext4": false, "/dev/shm tmpfs": true} {
 		p, typ, _ := strings.Cut(point, " ")

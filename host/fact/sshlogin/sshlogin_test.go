@@ -81,10 +81,12 @@ func TestFor(t *testing.T) {
 		"from one network without": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Address " +
 			"10.0.0.0/8,!10.9.9.9\nAuthenticationMethods publickey\n", stackNote, map[string]string{
 			"alice": "key+password+code | from 10.0.0.0: key"}},
-		"from a host": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Host *.lan\nAuthenticationMethods publickey\n",
+		"from a host": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Host " +
+			"*.lan\nAuthenticationMethods publickey\n",
 			stackNote, map[string]string{"alice": "key+password+code | from 1.lan: key"}},
 		"of origins, those that differ": {"UsePAM yes\nMatch Address 10.0.0.0/8\nPasswordAuthentication yes\nMatch Address 10.0.0.0/8\n" +
-			"KbdInteractiveAuthentication yes\nMatch Address 192.168.?.1 User alice\nKbdInteractiveAuthentication no\nMatch Address 192.168.?.1\n" +
+			"KbdInteractiveAuthentication yes\nMatch Address 192.168.?.1 User alice\nKbdInteractiveAuthentication no\nMatch Address " +
+			"192.168.?.1\n" +
 			"PasswordAuthentication yes\nMatch Address !10.9.9.9,172.16.0.1\nPubkeyAuthentication no\n", stackNote, map[string]string{
 			"alice": "key, or password+code | from 192.168.1.1: key | from 172.16.0.1: password+code",
 			"carol": "key, or password | from 172.16.0.1: password"}},
@@ -92,7 +94,8 @@ func TestFor(t *testing.T) {
 			map[string]string{"alice": "key, or password+code"}},
 		"a group by a pattern": {"UsePAM yes\nAllowGroups to*\n", stackNote,
 			map[string]string{"alice": "key, or password+code", "carol": "never: /etc/ssh/sshd_config:2 (allowgroups to*)"}},
-		"root by force":    {"UsePAM yes\nPermitRootLogin forced-commands-only\n", stackNote, map[string]string{"root": "nothing lets in"}},
+		"root by force": {"UsePAM yes\nPermitRootLogin forced-commands-only\n", stackNote,
+			map[string]string{"root": "nothing lets in"}},
 		"root by password": {"UsePAM yes\nPermitRootLogin yes\n", stackNote, map[string]string{"root": "key, or password"}},
 		"what cannot be foreseen": {"UsePAM yes\n", stackNote + "account required pam_duo.so\n", map[string]string{
 			"carol": "perhaps key, or perhaps password"}},
@@ -131,20 +134,28 @@ func TestNoSshd(t *testing.T) {
 	}
 }
 
-// TestAccess: what else is told of one user: whether PAM asks for a code and could, what is the best way without one, and which line refuses.
+// TestAccess: what else is told of one user: whether PAM asks for a code and could, what is the best way without one, and which
+// line refuses.
 func TestAccess(t *testing.T) {
 	for name, c := range map[string]struct{ sshd, pam, user, want string }{
-		"asked":                        {"UsePAM yes\n", stackNote, "alice", "asked wanted yes without a code by key"},
-		"a file that is refused":       {"UsePAM yes\n", stackNote, "dave", "wanted yes without a code by key: /etc/pam.d/sshd:3 pam_google_authenticator"},
-		"outside":                      {"UsePAM yes\n", stackNote, "carol", "yes without a code by key"},
-		"no dialog to ask in":          {"UsePAM yes\nKbdInteractiveAuthentication no\n", stackNote, "alice", "wanted yes without a code by key"},
-		"no PAM":                       {"UsePAM no\n", stackNote, "alice", "wanted yes without a code by key"},
-		"no file yet":                  {"UsePAM yes\n", stackNote, "bob", "wanted yes without a code by key"},
-		"never without":                {"UsePAM yes\nAuthenticationMethods keyboard-interactive\n", stackNote, "alice", "asked wanted no without a code by nothing"},
-		"password alone":               {"UsePAM yes\nPubkeyAuthentication no\n", stackNote, "carol", "yes without a code by password"},
-		"perhaps":                      {"UsePAM yes\nPubkeyAuthentication no\n", "-- root/etc/pam.d/sshd --\nauth required pam_duo.so\naccount required pam_permit.so\n", "carol", "depends without a code by nothing: /etc/pam.d/sshd:1 pam_duo"},
-		"the account's stack refuses":  {"UsePAM yes\n", strings.Replace(stackNote, "@include common-account", "account required pam_deny.so", 1), "carol", "no without a code by nothing: /etc/pam.d/sshd:4 pam_deny"},
-		"asks before it is the user's": {"UsePAM yes\n", "-- root/etc/pam.d/sshd --\nauth sufficient pam_unix.so\nauth required pam_google_authenticator.so\naccount required pam_permit.so\n", "carol", "wanted yes without a code by key"},
+		"asked": {"UsePAM yes\n", stackNote, "alice", "asked wanted yes without a code by key"},
+		"a file that is refused": {"UsePAM yes\n", stackNote, "dave",
+			"wanted yes without a code by key: /etc/pam.d/sshd:3 pam_google_authenticator"},
+		"outside":             {"UsePAM yes\n", stackNote, "carol", "yes without a code by key"},
+		"no dialog to ask in": {"UsePAM yes\nKbdInteractiveAuthentication no\n", stackNote, "alice", "wanted yes without a code by key"},
+		"no PAM":              {"UsePAM no\n", stackNote, "alice", "wanted yes without a code by key"},
+		"no file yet":         {"UsePAM yes\n", stackNote, "bob", "wanted yes without a code by key"},
+		"never without": {"UsePAM yes\nAuthenticationMethods keyboard-interactive\n", stackNote, "alice",
+			"asked wanted no without a code by nothing"},
+		"password alone": {"UsePAM yes\nPubkeyAuthentication no\n", stackNote, "carol", "yes without a code by password"},
+		"perhaps": {"UsePAM yes\nPubkeyAuthentication no\n",
+			"-- root/etc/pam.d/sshd --\nauth required pam_duo.so\naccount required pam_permit.so\n", "carol",
+			"depends without a code by nothing: /etc/pam.d/sshd:1 pam_duo"},
+		"the account's stack refuses": {"UsePAM yes\n", strings.Replace(stackNote, "@include common-account",
+			"account required pam_deny.so", 1), "carol", "no without a code by nothing: /etc/pam.d/sshd:4 pam_deny"},
+		"asks before it is the user's": {"UsePAM yes\n",
+			"-- root/etc/pam.d/sshd --\nauth sufficient pam_unix.so\nauth required pam_google_authenticator.so\naccount required " +
+				"pam_permit.so\n", "carol", "wanted yes without a code by key"},
 	} {
 		h := hosttest.New(t, base1+c.pam+"-- root/etc/ssh/sshd_config --\n"+c.sshd)
 		l, err := Read(t.Context(), h)
@@ -192,7 +203,8 @@ func TestUnknownDefault(t *testing.T) {
 	}
 	u, _ := l.DB.User("root")
 	a := l.For(pam.UserOf(l.DB, u))[0]
-	if got := a.Words() + "; " + strings.Join(a.Depends, ", "); got != "key, or perhaps password; PermitRootLogin (its default depends on sshd's version)" {
+	if got := a.Words() + "; " + strings.Join(a.Depends,
+		", "); got != "key, or perhaps password; PermitRootLogin (its default depends on sshd's version)" {
 		t.Error(got)
 	}
 }

@@ -128,7 +128,8 @@ func TestReadOrderUnread(t *testing.T) {
 
 // TestDefaultTarget: the first folder with a link says it.
 func TestDefaultTarget(t *testing.T) {
-	const usr, etc = "-- link/usr/lib/systemd/system/default.target --\ngraphical.target\n", "-- link/etc/systemd/system/default.target --\n/x/rescue.target\n"
+	const usr, etc = "-- link/usr/lib/systemd/system/default.target --\ngraphical.target\n",
+		"-- link/etc/systemd/system/default.target --\n/x/rescue.target\n"
 	for text, want := range map[string]string{"": "graphical.target", etc + usr: "rescue.target",
 		strings.Replace(usr, "graphical", "multi-user", 1): "multi-user.target"} {
 		if got, err := DefaultTarget(t.Context(), hosttest.New(t, text)); got != want || err != nil {
@@ -155,8 +156,9 @@ func TestCircles(t *testing.T) {
 
 // TestProgram: prefixes may be given in any order (systemd.service(5)).
 func TestProgram(t *testing.T) {
-	for command, want := range map[string][2]string{"/bin/a -x": {"/bin/a", ""}, "-@/bin/a b": {"/bin/a", "-@"}, `+"/bin/a"`: {"/bin/a", "+"},
-		"": {}, " ": {}} {
+	for command, want := range map[string][2]string{"/bin/a -x": {"/bin/a", ""}, "-@/bin/a b": {"/bin/a", "-@"},
+		`+"/bin/a"`: {"/bin/a", "+"},
+		"":          {}, " ": {}} {
 		if name, prefixes := Program(command); name != want[0] || prefixes != want[1] {
 			t.Errorf("%q: %q, %q", command, name, prefixes)
 		}
@@ -175,7 +177,8 @@ func TestBadEscapes(t *testing.T) {
 // TestUnitsUnread: systemctl that fails, or says nothing, is an error and no host without units.
 func TestUnitsUnread(t *testing.T) {
 	question := "-- command/systemctl " + strings.Join(Question, " ") + " --\n"
-	for _, answer := range []string{"", question + "exit 1\n" + shown[strings.IndexByte(shown, '\n')+1:], question + "\n", question + "Id=nothing\n"} {
+	for _, answer := range []string{"", question + "exit 1\n" + shown[strings.IndexByte(shown, '\n')+1:], question + "\n", question +
+		"Id=nothing\n"} {
 		if us, err := Units(t.Context(), hosttest.New(t, "kind: live\n"+systemd+answer)); err == nil {
 			t.Errorf("%q: %v", answer, us)
 		}

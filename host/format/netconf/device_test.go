@@ -23,7 +23,8 @@ func TestIsDevice(t *testing.T) {
 		want            bool
 	}{{"eth0", "", "ether", true}, {"enp3s0f1", "", "ether", true}, {"enP1p3s0", "", "ether", true}, {"eno1", "", "ether", true},
 		{"enX0", "", "ether", true}, {"em1", "", "ether", true}, {"p2p1", "", "ether", true}, {"eth0", "vlan", "ether", false},
-		{"eth0", "", "infiniband", false}, {"wlp3s0", "", "ether", false}, {"br0", "bridge", "ether", false}, {"enx525400123456", "", "ether", false},
+		{"eth0", "", "infiniband", false}, {"wlp3s0", "", "ether", false}, {"br0", "bridge", "ether", false}, {"enx525400123456", "",
+			"ether", false},
 		{"enp0s20u1", "", "ether", false}} {
 		l := host.Link{Name: c.name, LinkType: c.typ}
 		l.Info.Kind = c.kind
@@ -35,15 +36,22 @@ func TestIsDevice(t *testing.T) {
 
 // TestAbsent: devices that are configured and not there, unless their manager is idle.
 func TestAbsent(t *testing.T) {
-	const conf = "-- root/etc/network/interfaces --\nauto eth0 eth7 enp1s0 br0 bond7\niface eth0 inet dhcp\niface eth7 inet dhcp\niface enp1s0 inet dhcp\n" +
-		"iface br0 inet manual\n  bridge_ports none\niface bond7 inet manual\n-- root/etc/systemd/network/e.network --\n[Match]\nName=eth9\n"
+	const conf = "-- root/etc/network/interfaces --\nauto eth0 eth7 enp1s0 br0 bond7\niface eth0 inet dhcp\niface eth7 inet " +
+		"dhcp\niface enp1s0 inet dhcp\n" +
+		"iface br0 inet manual\n  bridge_ports none\niface bond7 inet manual\n-- root/etc/systemd/network/e.network " +
+		"--\n[Match]\nName=eth9\n"
 	for units, want := range map[string]string{
 		"": "[enp1s0 eth7 eth9]",
-		"-- units --\nnetworking.service loaded inactive dead disabled\nsystemd-networkd.service loaded active running enabled\n":  "[eth9]",
-		"-- units --\nnetworking.service loaded active exited enabled\nsystemd-networkd.service loaded inactive dead masked\n":     "[enp1s0 eth7]",
-		"-- units --\nnetworking.service loaded inactive dead enabled\nsystemd-networkd.service loaded inactive dead disabled\n":   "[enp1s0 eth7]",
-		"-- units --\nnetworking.service loaded inactive dead static\nsystemd-networkd.service not-found inactive dead -\n":        "[enp1s0 eth7]",
-		"-- units --\nnetworking.service loaded failed failed disabled\nsystemd-networkd.service loaded activating start masked\n": "[enp1s0 eth7 eth9]",
+		"-- units --\nnetworking.service loaded inactive dead disabled\nsystemd-networkd.service loaded " +
+			"active running enabled\n": "[eth9]",
+		"-- units --\nnetworking.service loaded active exited enabled\nsystemd-networkd.service loaded " +
+			"inactive dead masked\n": "[enp1s0 eth7]",
+		"-- units --\nnetworking.service loaded inactive dead enabled\nsystemd-networkd.service loaded " +
+			"inactive dead disabled\n": "[enp1s0 eth7]",
+		"-- units --\nnetworking.service loaded inactive dead static\nsystemd-networkd.service not-found " +
+			"inactive dead -\n": "[enp1s0 eth7]",
+		"-- units --\nnetworking.service loaded failed failed disabled\nsystemd-networkd.service loaded " +
+			"activating start masked\n": "[enp1s0 eth7 eth9]",
 	} {
 		h := hosttest.New(t, "kind: live\n"+linksTable+conf+units)
 		var got []string
@@ -143,30 +151,45 @@ func TestCommands(t *testing.T) {
 func TestKeyfiles(t *testing.T) {
 	const dir = "-- root/etc/NetworkManager/system-connections/"
 	for text, want := range map[string]string{
-		dir + "a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1400\n":                                                "eth0=1400",
-		dir + "a~ --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1400\n":                                               "",
-		dir + "a.bak --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1400\n":                                            "",
-		dir + ".a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1400\n":                                               "",
-		dir + "a~ --\n" + dir + "b --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1401\n":                              "eth0=1401",
-		dir + "a/x --\n" + dir + "b --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1401\n":                             "eth0=1401",
-		dir + "a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=0\n":                                                   "",
-		dir + "a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=auto\n":                                                "",
-		dir + "a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1\n":                                                   "eth0=1",
-		dir + "a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=big\n":                                                 "problem",
-		dir + "a --\n[connection]\ntype=ethernet\n[ethernet]\nmtu=1400\n":                                                      "eth0? eth1?",
-		dir + "a --\n[connection]\ntype=802-3-ethernet\n[ethernet]\nmtu=1400\n":                                                "eth0? eth1?",
-		dir + "a --\n[connection]\ntype=wifi\n[wifi]\nmtu=1400\n":                                                              "eth0? eth1?",
-		dir + "a --\n[connection]\ntype=vpn\n[ethernet]\nmtu=1400\n":                                                           "eth0? eth1? br0?",
-		dir + "a --\n[ethernet]\nmac-address=52:54:00:00:00:02\nmtu=1400\n":                                                    "eth1=1400",
-		dir + "a --\n[connection]\ninterface-name=br0\ntype=bridge\n":                                                          "br0:bridge",
-		dir + "a --\n[connection]\ninterface-name=br0\ntype=bond\n":                                                            "br0:bond",
-		dir + "a --\n[connection]\ninterface-name=br0\ntype=vlan\n":                                                            "br0:vlan",
-		dir + "a --\n[connection]\ninterface-name=br0\ntype=tun\n":                                                             "",
-		dir + "a --\n[connection]\ninterface-name=eth0\nmaster=br0\n":                                                          "eth0>br0 br0:bridge",
-		dir + "a --\n[connection]\ninterface-name=eth0\ncontroller=br0\nport-type=bridge\n":                                    "eth0>br0 br0:bridge",
-		dir + "a --\n[connection]\ninterface-name=eth0\nmaster=br0\nslave-type=bond\n":                                         "",
-		dir + "a --\n[connection]\ninterface-name=eth0\nmaster=u\n" + dir + "b --\n[connection]\nuuid=u\ninterface-name=br0\n": "eth0>br0 br0:bridge",
-		dir + "a --\n[connection]\ninterface-name=eth0\nmaster=up\n" + dir + "b --\n[connection]\nid=up\ninterface-name=br0\n": "eth0>br0 br0:bridge",
+		dir + "a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=140" +
+			"0\n": "eth0=1400",
+		dir + "a~ --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1400\n":    "",
+		dir + "a.bak --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1400\n": "",
+		dir + ".a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1400\n":    "",
+		dir + "a~ --\n" + dir +
+			"b --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1401\n": "eth0=1401",
+		dir + "a/x --\n" + dir +
+			"b --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1401\n": "eth0=1401",
+		dir + "a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=0\n":    "",
+		dir + "a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=auto\n": "",
+		dir + "a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1\n":    "eth0=1",
+		dir + "a --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=big\n":  "problem",
+		dir + "a --\n[connection]\ntype=ethernet\n[ethernet]\nmtu=140" +
+			"0\n": "eth0? eth1?",
+		dir + "a --\n[connection]\ntype=802-3-ethernet\n[ethernet]\nmtu=140" +
+			"0\n": "eth0? eth1?",
+		dir + "a --\n[connection]\ntype=wifi\n[wifi]\nmtu=140" +
+			"0\n": "eth0? eth1?",
+		dir + "a --\n[connection]\ntype=vpn\n[ethernet]\nmtu=140" +
+			"0\n": "eth0? eth1? br0?",
+		dir + "a --\n[ethernet]\nmac-address=52:54:00:00:00:02\nmtu=140" +
+			"0\n": "eth1=1400",
+		dir + "a --\n[connection]\ninterface-name=br0\ntype=bridg" +
+			"e\n": "br0:bridge",
+		dir + "a --\n[connection]\ninterface-name=br0\ntype=bon" +
+			"d\n": "br0:bond",
+		dir + "a --\n[connection]\ninterface-name=br0\ntype=vla" +
+			"n\n": "br0:vlan",
+		dir + "a --\n[connection]\ninterface-name=br0\ntype=tun\n": "",
+		dir + "a --\n[connection]\ninterface-name=eth0\nmaster=br" +
+			"0\n": "eth0>br0 br0:bridge",
+		dir + "a --\n[connection]\ninterface-name=eth0\ncontroller=br0\nport-type=bridg" +
+			"e\n": "eth0>br0 br0:bridge",
+		dir + "a --\n[connection]\ninterface-name=eth0\nmaster=br0\nslave-type=bond\n": "",
+		dir + "a --\n[connection]\ninterface-name=eth0\nmaster=u\n" + dir +
+			"b --\n[connection]\nuuid=u\ninterface-name=br0\n": "eth0>br0 br0:bridge",
+		dir + "a --\n[connection]\ninterface-name=eth0\nmaster=up\n" + dir +
+			"b --\n[connection]\nid=up\ninterface-name=br0\n": "eth0>br0 br0:bridge",
 		dir + "a --\n[connection]\nuuid=u\n" + dir + "b --\n[connection]\nuuid=u\ninterface-name=eth0\n[ethernet]\nmtu=1400\n": "",
 		dir + "a --\n[connection]\ninterface-name=eth0\nautoconnect-priority=5\n[ethernet]\nmtu=1405\n" +
 			dir + "b --\n[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1400\n": "eth0=1405",

@@ -12,10 +12,12 @@ import (
 // TestModels: the codes of one module alone, for a user of its own group, one of the system, root and nobody.
 func TestModels(t *testing.T) {
 	users := map[string]*User{
-		"root":   {Name: "root", Home: "/root", Shell: "/bin/bash", Groups: []string{"root"}, Local: true},
-		"jane":   {Name: "jane", UID: 1000, GID: 100, Home: "/home/jane", Shell: "/bin/sh", Groups: []string{"users", "totp"}, Local: true},
-		"svc":    {Name: "svc", UID: 999, GID: 999, Home: "/srv", Shell: "/bin/odd", Groups: []string{"svcs"}, Local: true},
-		"nobody": {Name: "nobody", UID: accounts.Nobody, GID: 65534, Home: "/", Shell: "/bin/false", Groups: []string{"nogroup"}, Local: true},
+		"root": {Name: "root", Home: "/root", Shell: "/bin/bash", Groups: []string{"root"}, Local: true},
+		"jane": {Name: "jane", UID: 1000, GID: 100, Home: "/home/jane", Shell: "/bin/sh", Groups: []string{"users", "totp"},
+			Local: true},
+		"svc": {Name: "svc", UID: 999, GID: 999, Home: "/srv", Shell: "/bin/odd", Groups: []string{"svcs"}, Local: true},
+		"nobody": {Name: "nobody", UID: accounts.Nobody, GID: 65534, Home: "/", Shell: "/bin/false", Groups: []string{"nogroup"},
+			Local: true},
 		"remote": {Name: "remote", UID: 5000, Shell: "/bin/sh", Groups: []string{"users"}},
 	}
 	for line, want := range map[string]string{
@@ -121,7 +123,8 @@ func TestModels(t *testing.T) {
 		shells := strings.HasPrefix(spec, "shells ")
 		spec = spec[strings.Index(spec, "pam_"):]
 		// With default=ok the stack's code is the module's; "ignore" leaves none.
-		c, err := Parse("sshd", files(map[string]string{"sshd": fmt.Sprintf("auth [default=ok] %s\naccount [default=ok] %s\n", spec, spec)}))
+		c, err := Parse("sshd", files(map[string]string{"sshd": fmt.Sprintf("auth [default=ok] %s\naccount [default=ok] %s\n", spec,
+			spec)}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,26 +168,34 @@ func TestLookFile(t *testing.T) {
 		state            FileState
 		why, frozen      string
 	}{
-		"usable":                  {stat: "mode 400 uid 1000 size 1", uid: 1000, state: FileUsable},
-		"at the largest":          {stat: "mode 600 uid 1000 size 65536", uid: 1000, state: FileUsable},
-		"too large":               {stat: "mode 600 uid 1000 size 65537", uid: 1000, state: FileRefused, why: "has 65537 bytes"},
-		"empty":                   {stat: "mode 600 uid 1000 size 0", uid: 1000, state: FileRefused, why: "has 0 bytes"},
-		"open":                    {stat: "mode 640 uid 1000 size 9", uid: 1000, state: FileRefused, why: "has mode 0640"},
-		"open, and allowed":       {stat: "mode 640 uid 1000 size 9", args: "allowed_perm=0640", uid: 1000, state: FileUsable},
-		"sticky":                  {stat: "mode 1600 uid 1000 size 9", uid: 1000, state: FileRefused, why: "has mode 1600"},
-		"a mode that is none":     {stat: "mode 600 uid 1000 size 9", args: "allowed_perm=0", uid: 1000, state: FileRefused, why: "is no mode"},
-		"a mode of letters":       {stat: "mode 600 uid 1000 size 9", args: "allowed_perm=rw", uid: 1000, state: FileRefused, why: "is no mode"},
-		"a folder":                {stat: "mode 600 uid 1000 type dir", uid: 1000, state: FileRefused, why: "regular"},
-		"somebody else's":         {stat: "mode 600 uid 7 size 9", uid: 1000, state: FileRefused, why: "belongs to 7 and must belong to jane"},
-		"somebody else's, so be":  {stat: "mode 600 uid 7 size 9", args: "no_strict_owner", uid: 1000, state: FileUsable},
-		"not for its owner":       {stat: "mode 200 uid 1000 size 9", uid: 1000, state: FileRefused, why: "keeps its owner from reading"},
-		"root reads it anyway":    {stat: "mode 200 uid 0 size 9", uid: 0, state: FileUsable},
-		"another user's":          {stat: "mode 600 uid 33 size 9", args: "user=www", more: at + "mode 1777 uid 0 type dir\n", uid: 1000, state: FileUsable},
-		"another user's, by ID":   {stat: "mode 600 uid 34 size 9", args: "user=34", more: at + "mode 730 uid 0 type dir\n", uid: 1000, state: FileUsable},
-		"a user who is not there": {stat: "mode 600 uid 34 size 9", args: "user=gone", uid: 1000, state: FileRefused, why: "names nobody"},
-		"relative":                {stat: "mode 600 uid 1000 size 9", args: "secret=x/y", uid: 1000, state: FileRefused, why: "not absolute"},
-		"not there":               {stat: "mode 600 uid 1000 size 9", args: "secret=/x/y", uid: 1000, state: FileAbsent, why: "not there"},
-		"denied":                  {more: "-- denied" + file + " --\n", uid: 1000, state: FileUnknown},
+		"usable":            {stat: "mode 400 uid 1000 size 1", uid: 1000, state: FileUsable},
+		"at the largest":    {stat: "mode 600 uid 1000 size 65536", uid: 1000, state: FileUsable},
+		"too large":         {stat: "mode 600 uid 1000 size 65537", uid: 1000, state: FileRefused, why: "has 65537 bytes"},
+		"empty":             {stat: "mode 600 uid 1000 size 0", uid: 1000, state: FileRefused, why: "has 0 bytes"},
+		"open":              {stat: "mode 640 uid 1000 size 9", uid: 1000, state: FileRefused, why: "has mode 0640"},
+		"open, and allowed": {stat: "mode 640 uid 1000 size 9", args: "allowed_perm=0640", uid: 1000, state: FileUsable},
+		"sticky":            {stat: "mode 1600 uid 1000 size 9", uid: 1000, state: FileRefused, why: "has mode 1600"},
+		"a mode that is none": {stat: "mode 600 uid 1000 size 9", args: "allowed_perm=0", uid: 1000, state: FileRefused,
+			why: "is no mode"},
+		"a mode of letters": {stat: "mode 600 uid 1000 size 9", args: "allowed_perm=rw", uid: 1000, state: FileRefused,
+			why: "is no mode"},
+		"a folder": {stat: "mode 600 uid 1000 type dir", uid: 1000, state: FileRefused, why: "regular"},
+		"somebody else's": {stat: "mode 600 uid 7 size 9", uid: 1000, state: FileRefused,
+			why: "belongs to 7 and must belong to jane"},
+		"somebody else's, so be": {stat: "mode 600 uid 7 size 9", args: "no_strict_owner", uid: 1000, state: FileUsable},
+		"not for its owner":      {stat: "mode 200 uid 1000 size 9", uid: 1000, state: FileRefused, why: "keeps its owner from reading"},
+		"root reads it anyway":   {stat: "mode 200 uid 0 size 9", uid: 0, state: FileUsable},
+		"another user's": {stat: "mode 600 uid 33 size 9", args: "user=www", more: at + "mode 1777 uid 0 type dir\n", uid: 1000,
+			state: FileUsable},
+		"another user's, by ID": {stat: "mode 600 uid 34 size 9", args: "user=34", more: at + "mode 730 uid 0 type dir\n", uid: 1000,
+			state: FileUsable},
+		"a user who is not there": {stat: "mode 600 uid 34 size 9", args: "user=gone", uid: 1000, state: FileRefused,
+			why: "names nobody"},
+		"relative": {stat: "mode 600 uid 1000 size 9", args: "secret=x/y", uid: 1000, state: FileRefused,
+			why: "not absolute"},
+		"not there": {stat: "mode 600 uid 1000 size 9", args: "secret=/x/y", uid: 1000, state: FileAbsent,
+			why: "not there"},
+		"denied": {more: "-- denied" + file + " --\n", uid: 1000, state: FileUnknown},
 		"its folder is root's": {stat: "mode 600 uid 1000 size 9", more: at + "mode 755 uid 0 type dir\n", uid: 1000,
 			state: FileUsable, frozen: "belongs to user ID 0"},
 		"its folder is to be read": {stat: "mode 600 uid 1000 size 9", more: at + "mode 766 uid 0 type dir\n", uid: 1000,
@@ -212,7 +223,8 @@ func TestLookFile(t *testing.T) {
 		}
 		r := &Rule{Module: "pam_google_authenticator.so", Args: strings.Fields(c.args)}
 		f := LookFile(t.Context(), h, db, r, &User{Name: "jane", UID: c.uid, Home: home})
-		if f.State != c.state || !strings.Contains(f.Why, c.why) || !strings.Contains(f.Frozen, c.frozen) || c.frozen == "" && f.Frozen != "" {
+		if f.State != c.state || !strings.Contains(f.Why, c.why) || !strings.Contains(f.Frozen,
+			c.frozen) || c.frozen == "" && f.Frozen != "" {
 			t.Errorf("%s: state %d because it %s, frozen because %s", name, f.State, f.Why, f.Frozen)
 		}
 	}
@@ -234,7 +246,8 @@ func TestNames(t *testing.T) {
 		"required": {OK, OK, IgnoreIt, Bad}, "Requisite": {OK, OK, IgnoreIt, Die}, "optional": {OK, OK, IgnoreIt, IgnoreIt},
 		"SUFFICIENT": {Done, Done, IgnoreIt, IgnoreIt}, "success=1 default=ignore": {1, IgnoreIt, IgnoreIt, IgnoreIt},
 		"incomplete=reset success = 019 ": {19, Bad, Bad, Bad}, "default=die": {Die, Die, Die, Die}, "success=90": {90, Bad, Bad, Bad},
-		"success=0": {Bad, Bad, Bad, Bad}, "success": {Bad, Bad, Bad, Bad}, "success=": {Bad, Bad, Bad, Bad}, "success=:": {Bad, Bad, Bad, Bad},
+		"success=0": {Bad, Bad, Bad, Bad}, "success": {Bad, Bad, Bad, Bad}, "success=": {Bad, Bad, Bad, Bad}, "success=:": {Bad,
+			Bad, Bad, Bad},
 		"success=/": {Bad, Bad, Bad, Bad}, "success!1": {Bad, Bad, Bad, Bad},
 	} {
 		a, why := control(word)
@@ -246,7 +259,8 @@ func TestNames(t *testing.T) {
 
 // TestWords: brackets hold blanks, and a bracket behind a backslash (pam_misc.c).
 func TestWords(t *testing.T) {
-	for in, want := range map[string]string{"a  b\tc\n": "a|b|c", "[a b] c": "a b|c", `[a\]b] c`: "a]b|c", `[a\`: `a\`, "[a": "a", "": "", " \t": "",
+	for in, want := range map[string]string{"a  b\tc\n": "a|b|c", "[a b] c": "a b|c", `[a\]b] c`: "a]b|c", `[a\`: `a\`,
+		"[a": "a", "": "", " \t": "",
 		`[\x]y`: `\x|y`, "x[a b]": "x[a|b]"} {
 		if got := strings.Join(words(in), "|"); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

@@ -78,10 +78,14 @@ func TestOutcome(t *testing.T) {
 // TestSubstitute: udev(7)'s substitutions in both their forms; what is none stays.
 func TestSubstitute(t *testing.T) {
 	for in, want := range map[string]string{
-		"%k $kernel $name": "ttyUSB0 ttyUSB0 ttyUSB0", "%n-$number": "0-0", "%M:%m $major:$minor": "188:0 188:0", "$devnode %N": "/dev/ttyUSB0 /dev/ttyUSB0",
-		"%r $root %S $sys": "/dev /dev /sys /sys", "%E{MAJOR} $env{MINOR}": "188 0", "%s{serial} $attr{idVendor} $sysfs{none}.": "S1 0403 .",
-		"$driver.%d": ".", "%p": "/devices/pci0/usb1/1-1/1-1:1.0/ttyUSB0/tty/ttyUSB0", "100%": "100%", "$": "$", "a$$b%%c": "a$b%c", "%z $zebra": "%z $zebra",
-		"$k %": "$k %", "%k{x}": "ttyUSB0", "%s{serial": "{serial", "$attr{}": "", "%c $result %P": unknown + " " + unknown + " " + unknown,
+		"%k $kernel $name": "ttyUSB0 ttyUSB0 ttyUSB0", "%n-$number": "0-0", "%M:%m $major:$minor": "188:0 188:0",
+		"$devnode %N":      "/dev/ttyUSB0 /dev/ttyUSB0",
+		"%r $root %S $sys": "/dev /dev /sys /sys", "%E{MAJOR} $env{MINOR}": "188 0",
+		"%s{serial} $attr{idVendor} $sysfs{none}.": "S1 0403 .",
+		"$driver.%d": ".", "%p": "/devices/pci0/usb1/1-1/1-1:1.0/ttyUSB0/tty/ttyUSB0", "100%": "100%", "$": "$", "a$$b%%c": "a$b%c",
+		"%z $zebra": "%z $zebra",
+		"$k %":      "$k %", "%k{x}": "ttyUSB0", "%s{serial": "{serial", "$attr{}": "", "%c $result %P": unknown + " " + unknown +
+			" " + unknown,
 		"$devpath": "/devices/pci0/usb1/1-1/1-1:1.0/ttyUSB0/tty/ttyUSB0", "$$k": "$k",
 	} {
 		if got := (&run{d: converter("S1"), out: Outcome{Env: converter("").Env}}).substitute(in); got != want {
@@ -96,8 +100,10 @@ func TestSubstitute(t *testing.T) {
 // TestValues: quotes behind a backslash, prefixes, the letters of keys, and rules of at most 16 KiB.
 func TestValues(t *testing.T) {
 	for text, want := range map[string]string{
-		`A=="\""`: `A=="""`, `A=="\"`: "error", `A=="\n"`: `A=="\n"`, `A=="\\"`: "error", `AZ_az==ei"x"`: `AZ_az==i"x"`, `A==e"x"`: `A=="x"`,
-		`A==e`: "error", `A==x"y"`: "error", `A0=="x"`: "error", `[=="x"`: "error", `A=="x", , B=="y"`: `A=="x" B=="y"`, `A`: "error", `@=="x"`: "error",
+		`A=="\""`: `A=="""`, `A=="\"`: "error", `A=="\n"`: `A=="\n"`, `A=="\\"`: "error", `AZ_az==ei"x"`: `AZ_az==i"x"`,
+		`A==e"x"`: `A=="x"`,
+		`A==e`:    "error", `A==x"y"`: "error", `A0=="x"`: "error", `[=="x"`: "error", `A=="x", , B=="y"`: `A=="x" B=="y"`, `A`: "error",
+		`@=="x"`:   "error",
 		`A=="\"b"`: `A==""b"`, ",": "", `A=="` + strings.Repeat("x", maxRule-5) + `"`: `A=="` + strings.Repeat("x", maxRule-5) + `"`,
 		`A=="` + strings.Repeat("x", maxRule-4) + `"`: "error", `{=="x"`: "error",
 	} {

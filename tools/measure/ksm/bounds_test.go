@@ -11,7 +11,8 @@ import (
 // TestReadMissing: what every kernel has must be there; what came later is zero where it is not.
 func TestReadMissing(t *testing.T) {
 	for name, optional := range map[string]bool{"run": false, "pages_to_scan": false, "sleep_millisecs": false, "pages_shared": false,
-		"pages_sharing": false, "pages_unshared": false, "pages_volatile": false, "full_scans": false, "ksm_zero_pages": true, "pages_scanned": true,
+		"pages_sharing": false, "pages_unshared": false, "pages_volatile": false, "full_scans": false, "ksm_zero_pages": true,
+		"pages_scanned": true,
 		"pages_skipped": true, "general_profit": true, "advisor_mode": true} {
 		k := fake(t)
 		must(t, os.Remove(k.path(name)))
@@ -42,8 +43,10 @@ func TestReadMissing(t *testing.T) {
 
 // TestCPUTime: in nanoseconds where the kernel counts them, else in hundredths of a second.
 func TestCPUTime(t *testing.T) {
-	for schedstat, want := range map[string]time.Duration{"1808195924 1 4\n": 1808195924, "1 1 4\n": 1, "0 0 0\n": 1800 * time.Millisecond,
-		"-5 0 0\n": 1800 * time.Millisecond, "x 0 0\n": 1800 * time.Millisecond, "1808195924 1\n": 1800 * time.Millisecond, "": 1800 * time.Millisecond} {
+	for schedstat, want := range map[string]time.Duration{"1808195924 1 4\n": 1808195924, "1 1 4\n": 1,
+		"0 0 0\n":  1800 * time.Millisecond,
+		"-5 0 0\n": 1800 * time.Millisecond, "x 0 0\n": 1800 * time.Millisecond, "1808195924 1\n": 1800 * time.Millisecond,
+		"": 1800 * time.Millisecond} {
 		k := fake(t)
 		must(t, os.WriteFile(k.proc("37/schedstat"), []byte(schedstat), 0o644))
 		if s, err := k.Read(); err != nil || s.CPU != want {
@@ -67,7 +70,8 @@ func TestCPUTime(t *testing.T) {
 // TestSeriesBounds: between the ends, whatever was before; a reading a little late is still of its time.
 func TestSeriesBounds(t *testing.T) {
 	begin := time.Unix(1e9, 0)
-	s := Series{Page: 4096, States: []State{{At: begin, CPU: 5 * time.Second, Sharing: 3}, {At: begin.Add(50 * time.Millisecond), Sharing: 4},
+	s := Series{Page: 4096, States: []State{{At: begin, CPU: 5 * time.Second, Sharing: 3}, {At: begin.Add(50 * time.Millisecond),
+		Sharing: 4},
 		{At: begin.Add(51 * time.Millisecond), CPU: 5*time.Second + 10*time.Millisecond, Sharing: 5}}}
 	if s.CPU() != 10*time.Millisecond || s.Saved() != 2*4096 || s.At(0).Sharing != 4 || s.At(time.Millisecond).Sharing != 5 {
 		t.Errorf("%s, %d, %+v", s.CPU(), s.Saved(), s.At(0))

@@ -12,7 +12,8 @@ import (
 
 // TestParsePort: the four ports that boot loaders can use, as Linux calls them.
 func TestParsePort(t *testing.T) {
-	for port, want := range map[string]int{"ttyS0": 0, "/dev/ttyS3": 3, "ttyS4": -1, "ttyS-1": -1, "ttyS01": -1, "ttyS+1": -1, "tty1": -1, "1": -1, "ttyS": -1} {
+	for port, want := range map[string]int{"ttyS0": 0, "/dev/ttyS3": 3, "ttyS4": -1, "ttyS-1": -1, "ttyS01": -1, "ttyS+1": -1,
+		"tty1": -1, "1": -1, "ttyS": -1} {
 		c, err := Parse(port, 9600)
 		if (err == nil) != (want >= 0) || err == nil && c != (Console{want, 9600}) {
 			t.Errorf("%s: %v, %v", port, c, err)
@@ -25,8 +26,9 @@ func TestParsePort(t *testing.T) {
 
 // TestWords: quotes keep blanks together; one without an end is a character like any other.
 func TestWords(t *testing.T) {
-	for in, want := range map[string]string{"": "", " a\tb ": "a|b", `a="b c" d`: `a="b c"|d`, `'a b' c`: `'a b'|c`, `"a'b c" d`: `"a'b c"|d`,
-		`a "b c`: `a|"b|c`, "it's\ta b": "it's|a|b", `""`: `""`, `x""y z`: `x""y|z`} {
+	for in, want := range map[string]string{"": "", " a\tb ": "a|b", `a="b c" d`: `a="b c"|d`, `'a b' c`: `'a b'|c`,
+		`"a'b c" d`: `"a'b c"|d`,
+		`a "b c`:    `a|"b|c`, "it's\ta b": "it's|a|b", `""`: `""`, `x""y z`: `x""y|z`} {
 		if got := strings.Join(words(in), "|"); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
@@ -65,8 +67,10 @@ func TestConsoleParameters(t *testing.T) {
 
 // TestCommandEnd: GRUB's command ends at ; } or a comment as a word of its own, outside of quotes.
 func TestCommandEnd(t *testing.T) {
-	for in, want := range map[string]string{" a; b": " a", " a }": " a ", " a}": " a}", " a # b": " a ", " a#b": " a#b", ` "a;b" c; d`: ` "a;b" c`,
-		` 'a;"b' c; d`: ` 'a;"b' c`, " a \\\n": " a ", " a\\b\n": " a\\b", " a\r\n": " a", "}": "", "#": "", " a": " a", "\t}": "\t", " a\\\r\n": " a"} {
+	for in, want := range map[string]string{" a; b": " a", " a }": " a ", " a}": " a}", " a # b": " a ", " a#b": " a#b",
+		` "a;b" c; d`:  ` "a;b" c`,
+		` 'a;"b' c; d`: ` 'a;"b' c`, " a \\\n": " a ", " a\\b\n": " a\\b", " a\r\n": " a", "}": "", "#": "", " a": " a", "\t}": "\t",
+		" a\\\r\n": " a"} {
 		if got := in[:commandEnd(in)]; got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
@@ -107,7 +111,8 @@ function f { linux /k4 y; linux16 /k5 z; }
 	for _, l := range m.Lines() {
 		got = append(got, fmt.Sprintf("%s:%d %s %s", l.File, l.Number, l.Label, strings.Join(l.Words, ",")))
 	}
-	want := []string{"/srv/grub/grub.cfg:3 One a,b", "/srv/grub/grub.cfg:5 One x", "/srv/grub/grub.cfg:7 One y", "/srv/grub/grub.cfg:7 One z",
+	want := []string{"/srv/grub/grub.cfg:3 One a,b", "/srv/grub/grub.cfg:5 One x", "/srv/grub/grub.cfg:7 One y",
+		"/srv/grub/grub.cfg:7 One z",
 		"/srv/pxelinux.cfg/default:4 linux initrd=i,quiet"}
 	for _, w := range want {
 		if !slices.Contains(got, w) {
@@ -169,36 +174,55 @@ func TestOnSerial(t *testing.T) {
 // TestFound: which files are menus, and what they lead to, within the served folder.
 func TestFound(t *testing.T) {
 	for text, want := range map[string]string{
-		"-- root/srv/grub.cfg --\nsource more.cfg\n-- root/srv/more.cfg --\n":                                               "/srv/grub.cfg! /srv/more.cfg",
-		"-- root/srv/grub.cfg --\n. \"more.cfg\"\n-- root/srv/more.cfg --\n":                                                "/srv/grub.cfg! /srv/more.cfg",
-		"-- root/srv/a/grub.cfg --\nsource more.cfg\n-- root/srv/a/more.cfg --\n":                                           "/srv/a/grub.cfg! /srv/a/more.cfg",
-		"-- root/srv/grub.cfg --\nsource gone.cfg\nsource here.cfg\n-- root/srv/here.cfg --\n":                              "/srv/grub.cfg! /srv/here.cfg",
-		"-- root/srv/grub.cfg --\nsource $x.cfg\n-- root/srv/$x.cfg --\n":                                                   "/srv/grub.cfg!",
-		"-- root/srv/grub.cfg --\nsource (tftp)/x.cfg\n-- root/srv/(tftp)/x.cfg --\n":                                       "/srv/grub.cfg!",
-		"-- root/srv/pxelinux.cfg/default --\ninclude ::x.cfg\n-- root/srv/::x.cfg --\n":                                    "/srv/pxelinux.cfg/default!",
-		"-- root/srv/pxelinux.cfg/default --\ninclude http://x.cfg\n-- root/srv/http:/x.cfg --\n":                           "/srv/pxelinux.cfg/default!",
-		"-- root/srv/pxelinux.cfg/default --\ninclude x.cfg\n-- root/srv/x.cfg --\n":                                        "/srv/pxelinux.cfg/default! /srv/x.cfg",
-		"-- root/srv/s/pxelinux.cfg/default --\ninclude x.cfg\n-- root/srv/s/x.cfg --\n":                                    "/srv/s/pxelinux.cfg/default! /srv/s/x.cfg",
-		"-- root/srv/grub.cfg --\nsource ../out.cfg\n-- root/out.cfg --\n":                                                  "/srv/grub.cfg!",
-		"-- root/srv/grub.cfg --\nconfigfile grub.cfg\n":                                                                    "/srv/grub.cfg!",
-		"-- root/srv/grub.cfg --\nsource grub.cfg\n":                                                                        "circle",
-		"-- root/srv/grub.cfg~ --\n":                                                                                        "none",
-		"-- root/srv/.git/grub.cfg --\n":                                                                                    "none",
-		"-- root/srv/1/2/3/4/5/6/grub.cfg --\n":                                                                             "/srv/1/2/3/4/5/6/grub.cfg!",
-		"-- root/srv/1/2/3/4/5/6/7/grub.cfg --\n":                                                                           "none",
-		"-- root/srv/pxelinux.cfg/default~ --\n-- root/srv/pxelinux.cfg/01-x --\n":                                          "/srv/pxelinux.cfg/01-x!",
-		"-- link/srv/grub.cfg --\nreal/g.cfg\n-- root/srv/real/g.cfg --\n":                                                  "/srv/real/g.cfg!",
-		"-- link/srv/grub.cfg --\n/etc/g.cfg\n-- root/etc/g.cfg --\n":                                                       "error",
-		"-- link/srv/grub.cfg --\ngrub.cfg-2\n-- link/srv/grub.cfg-2 --\ngrub.cfg\n":                                        "error",
-		"-- link/srv/in --\nreal\n-- root/srv/grub.cfg --\nsource in/x.cfg\n-- root/srv/real/x.cfg --\n":                    "/srv/grub.cfg! /srv/real/x.cfg",
-		"-- link/srv/in --\n/srv/real/deep\n-- root/srv/grub.cfg --\nsource in/y/x.cfg\n-- root/srv/real/deep/y/x.cfg --\n": "/srv/grub.cfg! /srv/real/deep/y/x.cfg",
-		"-- raw/srv/grub.cfg --\n\"a\\x00b\"\n":                                                                             "error",
-		"-- root/srv/grub.cfg --\n-- denied/srv/grub.cfg --\n":                                                              "error",
-		"-- root/srv/grub.cfg --\nsource x\n-- root/srv/x --\n-- denied/srv/x --\n":                                         "error",
-		"-- root/srv/grub.cfg --\nconfigfile x\n-- root/srv/x --\n-- denied/srv/x --\n":                                     "error",
-		"-- root/srv/a/grub.cfg --\n-- denied/srv/a --\n":                                                                   "error",
-		"-- root/srv/grub.cfg --\nconfigfile isolinux.cfg\n-- root/srv/isolinux.cfg --\n-- root/srv/extlinux.conf --\n":     "/srv/extlinux.conf! /srv/grub.cfg! /srv/isolinux.cfg! /srv/isolinux.cfg!",
-		"-- root/srv/grub.cfg --\nsource b/grub.cfg\n-- root/srv/b/grub.cfg --\n":                                           "/srv/b/grub.cfg! /srv/grub.cfg!",
+		"-- root/srv/grub.cfg --\nsource more.cfg\n-- root/srv/more.cfg " +
+			"--\n": "/srv/grub.cfg! /srv/more.cfg",
+		"-- root/srv/grub.cfg --\n. \"more.cfg\"\n-- root/srv/more.cfg " +
+			"--\n": "/srv/grub.cfg! /srv/more.cfg",
+		"-- root/srv/a/grub.cfg --\nsource more.cfg\n-- root/srv/a/more.cfg " +
+			"--\n": "/srv/a/grub.cfg! /srv/a/more.cfg",
+		"-- root/srv/grub.cfg --\nsource gone.cfg\nsource here.cfg\n-- root/srv/here.cfg " +
+			"--\n": "/srv/grub.cfg! /srv/here.cfg",
+		"-- root/srv/grub.cfg --\nsource $x.cfg\n-- root/srv/$x.cfg " +
+			"--\n": "/srv/grub.cfg!",
+		"-- root/srv/grub.cfg --\nsource (tftp)/x.cfg\n-- root/srv/(tftp)/x.cfg " +
+			"--\n": "/srv/grub.cfg!",
+		"-- root/srv/pxelinux.cfg/default --\ninclude ::x.cfg\n-- root/srv/::x.cfg " +
+			"--\n": "/srv/pxelinux.cfg/default!",
+		"-- root/srv/pxelinux.cfg/default --\ninclude http://x.cfg\n-- root/srv/http:/x.cfg " +
+			"--\n": "/srv/pxelinux.cfg/default!",
+		"-- root/srv/pxelinux.cfg/default --\ninclude x.cfg\n-- root/srv/x.cfg " +
+			"--\n": "/srv/pxelinux.cfg/default! /srv/x.cfg",
+		"-- root/srv/s/pxelinux.cfg/default --\ninclude x.cfg\n-- root/srv/s/x.cfg " +
+			"--\n": "/srv/s/pxelinux.cfg/default! /srv/s/x.cfg",
+		"-- root/srv/grub.cfg --\nsource ../out.cfg\n-- root/out.cfg " +
+			"--\n": "/srv/grub.cfg!",
+		"-- root/srv/grub.cfg --\nconfigfile " +
+			"grub.cfg\n": "/srv/grub.cfg!",
+		"-- root/srv/grub.cfg --\nsource grub.cfg\n": "circle",
+		"-- root/srv/grub.cfg~ --\n":                 "none",
+		"-- root/srv/.git/grub.cfg --\n":             "none",
+		"-- root/srv/1/2/3/4/5/6/grub.cfg " +
+			"--\n": "/srv/1/2/3/4/5/6/grub.cfg!",
+		"-- root/srv/1/2/3/4/5/6/7/grub.cfg --\n": "none",
+		"-- root/srv/pxelinux.cfg/default~ --\n-- root/srv/pxelinux.cfg/01-x " +
+			"--\n": "/srv/pxelinux.cfg/01-x!",
+		"-- link/srv/grub.cfg --\nreal/g.cfg\n-- root/srv/real/g.cfg " +
+			"--\n": "/srv/real/g.cfg!",
+		"-- link/srv/grub.cfg --\n/etc/g.cfg\n-- root/etc/g.cfg --\n":                "error",
+		"-- link/srv/grub.cfg --\ngrub.cfg-2\n-- link/srv/grub.cfg-2 --\ngrub.cfg\n": "error",
+		"-- link/srv/in --\nreal\n-- root/srv/grub.cfg --\nsource in/x.cfg\n-- root/srv/real/x.cfg " +
+			"--\n": "/srv/grub.cfg! /srv/real/x.cfg",
+		"-- link/srv/in --\n/srv/real/deep\n-- root/srv/grub.cfg --\nsource in/y/x.cfg\n-- " +
+			"root/srv/real/deep/y/x.cfg --\n": "/srv/grub.cfg! /srv/real/deep/y/x.cfg",
+		"-- raw/srv/grub.cfg --\n\"a\\x00b\"\n":                                         "error",
+		"-- root/srv/grub.cfg --\n-- denied/srv/grub.cfg --\n":                          "error",
+		"-- root/srv/grub.cfg --\nsource x\n-- root/srv/x --\n-- denied/srv/x --\n":     "error",
+		"-- root/srv/grub.cfg --\nconfigfile x\n-- root/srv/x --\n-- denied/srv/x --\n": "error",
+		"-- root/srv/a/grub.cfg --\n-- denied/srv/a --\n":                               "error",
+		"-- root/srv/grub.cfg --\nconfigfile isolinux.cfg\n-- root/srv/isolinux.cfg --\n-- " +
+			"root/srv/extlinux.conf --\n": "/srv/extlinux.conf! /srv/grub.cfg! /srv/isolinux.cfg! /srv/isolinux.cfg!",
+		"-- root/srv/grub.cfg --\nsource b/grub.cfg\n-- root/srv/b/grub.cfg " +
+			"--\n": "/srv/b/grub.cfg! /srv/grub.cfg!",
 	} {
 		m, err := served(t, text)
 		got := ""
@@ -225,7 +249,8 @@ func TestFound(t *testing.T) {
 
 // TestGRUBHead: the file that GRUB begins with sets the port up, where it starts anything; graphics give way.
 func TestGRUBHead(t *testing.T) {
-	const head = "serial --unit=0 --speed=9600 --word=8 --parity=no --stop=1\nterminal_input serial console\nterminal_output serial console\n"
+	const head = "serial --unit=0 --speed=9600 --word=8 --parity=no --stop=1\nterminal_input serial console\nterminal_output serial " +
+		"console\n"
 	for in, want := range map[string]string{
 		"menuentry x {\n}\n":        head + "menuentry x {\n}\n",
 		head + "menuentry x {\n}\n": "",

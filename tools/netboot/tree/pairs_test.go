@@ -92,11 +92,13 @@ func TestMirror(t *testing.T) {
 		"-- root/etc/apt/sources.list --\ndeb ftp://old.example.org/debian x main\ndeb https://sec.example.org/security x main\n" +
 			"deb https://apt.example.org/debian x main\n"
 	for name, c := range map[string]struct{ preseed, files, want string }{
-		"preseed":         {"d-i mirror/http/hostname string pre.example.org", menu + apt, "http://pre.example.org/debian of /t/initrd, preseed.cfg"},
-		"menu":            {"", menu + grub + apt, "http://menu.example.org/d of /t/boot-screens/a.cfg"},
-		"grub's":          {"", grub + apt, "http://grub.example.org/debian of /t/grub/a.cfg"},
-		"a later menu":    {"", "-- root/t/boot-screens/0.cfg --\n" + menu, "http://menu.example.org/d of /t/boot-screens/a.cfg"},
-		"one unread":      {"", "-- root/t/boot-screens/0.cfg --\n-- denied/t/boot-screens/0.cfg --\n" + menu, "http://menu.example.org/d of /t/boot-screens/a.cfg"},
+		"preseed": {"d-i mirror/http/hostname string pre.example.org", menu + apt,
+			"http://pre.example.org/debian of /t/initrd, preseed.cfg"},
+		"menu":         {"", menu + grub + apt, "http://menu.example.org/d of /t/boot-screens/a.cfg"},
+		"grub's":       {"", grub + apt, "http://grub.example.org/debian of /t/grub/a.cfg"},
+		"a later menu": {"", "-- root/t/boot-screens/0.cfg --\n" + menu, "http://menu.example.org/d of /t/boot-screens/a.cfg"},
+		"one unread": {"", "-- root/t/boot-screens/0.cfg --\n-- denied/t/boot-screens/0.cfg --\n" + menu,
+			"http://menu.example.org/d of /t/boot-screens/a.cfg"},
 		"apt":             {"", apt, "https://apt.example.org/debian of /etc/apt/sources.list"},
 		"none":            {"", "", "http://deb.debian.org/debian of the installer's default"},
 		"a bad preseed":   {"d-i mirror/http/hostname string a?b", menu, "/t/initrd, preseed.cfg names an unusable mirror"},
