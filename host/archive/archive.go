@@ -137,26 +137,35 @@ func (t *Tree) Exists(name string) bool {
 
 // ReadFile reads a regular file of at most limit bytes.
 func (t *Tree) ReadFile(name string, limit int64) ([]byte, error) {
-	p, err := t.resolve(name, true)
+	p, err := t.regular(name)
 	if err != nil {
-		return nil, pathError("open", name, err)
-	}
-	i, err := t.lstat(p)
-	switch {
-	case err != nil:
-		return nil, pathError("open", name, err)
-	case !i.Mode.IsRegular():
-		return nil, pathError("read", name, host.ErrNotRegular)
+		return nil, err
 	}
 	b, err := t.readFile(p, limit)
 	return b, pathError("read", name, err)
 }
 
-// ReadTail reads the last n bytes of a file; cut tells that it has more.
-func (t *Tree) ReadTail(name string, n int64) (b []byte, cut bool, err error) {
+// regular finds a regular file.
+func (t *Tree) regular(name string) (string, error) {
 	p, err := t.resolve(name, true)
 	if err != nil {
-		return nil, false, pathError("open", name, err)
+		return "", pathError("open", name, err)
+	}
+	i, err := t.lstat(p)
+	switch {
+	case err != nil:
+		return "", pathError("open", name, err)
+	case !i.Mode.IsRegular():
+		return "", pathError("read", name, host.ErrNotRegular)
+	}
+	return p, nil
+}
+
+// ReadTail reads the last n bytes of a file; cut tells that it has more.
+func (t *Tree) ReadTail(name string, n int64) (b []byte, cut bool, err error) {
+	p, err := t.regular(name)
+	if err != nil {
+		return nil, false, err
 	}
 	b, cut, err = t.readTail(p, n)
 	return b, cut, pathError("read", name, err)

@@ -35,7 +35,8 @@ func pack(t testing.TB, members ...m) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range members {
-		h := &tar.Header{Name: f.name, Linkname: f.link, Typeflag: f.typ, Mode: 0o640, ModTime: time.Unix(1700000000, 0), Format: tar.FormatPAX}
+		h := &tar.Header{Name: f.name, Linkname: f.link, Typeflag: f.typ, Mode: 0o640, ModTime: time.Unix(1700000000, 0),
+			Format: tar.FormatPAX}
 		if f.typ == 0 {
 			h.Typeflag, h.Size = tar.TypeReg, int64(len(f.body))
 		}
@@ -212,7 +213,6 @@ func checkHouse(t *testing.T, tr *Tree) {
 }
 
 func TestHostile(t *testing.T) {
-	means.Short(t, "takes seconds")
 	xz := means.Tool(t, "xz")
 	many := make([]m, 50)
 	for i := range many {
@@ -227,36 +227,62 @@ func TestHostile(t *testing.T) {
 		links[i] = m{name: fmt.Sprint("l", i), typ: tar.TypeSymlink, link: strings.Repeat("t", 4000)}
 	}
 	whole := pack(t, m{name: "first", body: strings.Repeat("a", 3000)}, m{name: "second", body: strings.Repeat("b", 3000)})
-	zeros := pack(t, m{name: "zeros", body: strings.Repeat("\x00", 80<<20)})
-	for name, c := range map[string]struct {
-		data []byte
-		lim  Limits
-		want string
-	}{
+	refuses(t, map[string]hostile{
 		"climbs": {pack(t, m{name: "ok"}, m{name: "a/../../etc/passwd", body: "x"}), Limits{}, `member "a/../../etc/passwd" leads out`},
 		"hard climbs": {pack(t, m{name: "h", typ: tar.TypeLink, link: "../../etc/shadow"}), Limits{}, `hard link "h": member ` +
 			`"../../etc/shadow" leads out`},
-		"hard to nil": {pack(t, m{name: "h", typ: tar.TypeLink, link: "none"}), Limits{}, `hard link "h" to "none", which is not before it`},
-		"entries":     {pack(t, many...), Limits{Entries: 20}, "more than 20 members"},
-		"long links":  {pack(t, links...), Limits{Names: 100_000}, "names and link targets add up to more than 97.7 KiB"},
-		"sparse":      {every(t, sparse(40))["gzip"], Limits{}, "decompression bomb"},
-		"sparse long": {sparse(2), Limits{Unpacked: 20 << 20}, "unpacks to more than 20 MiB"},
-		"deep names":  {pack(t, deep...), Limits{Entries: 1000}, "more than 1000 members"},
-		"huge name":   {pack(t, m{name: strings.Repeat("n/", 4000) + "x"}), Limits{}, "name or link target of more than 4096 bytes"},
-		"cut tar":     {whole[:2000], Limits{}, `after 0 members (2 KiB unpacked), at "first": the archive is cut off`},
-		"cut tar 2":   {whole[:5000], Limits{}, `after 1 members (4.9 KiB unpacked), at "second": the archive is cut off`},
-		"cut xz":      {cut(filter(t, xz, whole, "-c")), Limits{}, "cut off"},
-		"cut gzip":    {cut(every(t, whole)["gzip"]), Limits{}, "cut off"},
-		"cut zstd":    {cut(every(t, whole)["zstd"]), Limits{}, "truncated"},
-		"bomb":        {filter(t, xz, zeros, "-c"), Limits{}, `"zeros": unpacks to over 400 times its size: refused as a decompression bomb`},
-		"bomb zstd":   {every(t, zeros)["zstd"], Limits{}, "decompression bomb"},
-		"long":        {zeros, Limits{Unpacked: 1 << 20}, "unpacks to more than 1 MiB"},
-		"spool":       {whole, Limits{Spooled: 4000}, `member "second": files add up to more than 3.9 KiB`},
-		"dictionary":  {filter(t, xz, whole, "-c", "--lzma2=preset=6,dict=128MiB"), Limits{}, "a dictionary larger"},
-		"text":        {[]byte("hello\n"), Limits{}, "not a tar archive"},
-		"empty":       {nil, Limits{}, "not a tar archive"},
-		"xz of text":  {filter(t, xz, []byte("hello\n"), "-c"), Limits{}, "contains no tar archive"},
-	} {
+		"hard to nil": {pack(t, m{name: "h", typ: tar.TypeLink, link: "none"}), Limits{},
+			`hard link "h" to "none", which is not before it`},
+		"entries":         {pack(t, many...), Limits{Entries: 20}, "more than 20 members"},
+		"long links":      {pack(t, links...), Limits{Names: 100_000}, "names and link targets add up to more than 97.7 KiB"},
+		"sparse long":     {sparse(2), Limits{Unpacked: 20 << 20}, "unpacks to more than 20 MiB"},
+		"deep names":      {pack(t, deep...), Limits{Entries: 1000}, "more than 1000 members"},
+		"huge name":       {pack(t, m{name: strings.Repeat("n/", 4000) + "x"}), Limits{}, "name or link target of more than 4096 bytes"},
+		"cut tar":         {whole[:2000], Limits{}, `after 0 members (2 KiB unpacked), at "first": the archive is cut off`},
+		"cut tar 2":       {whole[:5000], Limits{}, `after 1 members (4.9 KiB unpacked), at "second": the archive is cut off`},
+		"cut xz":          {cut(filter(t, xz, whole, "-c")), Limits{}, "cut off"},
+		"cut gzip":        {cut(every(t, whole)["gzip"]), Limits{}, "cut off"},
+		"cut zstd":        {cut(every(t, whole)["zstd"]), Limits{}, "truncated"},
+		"spool":           {whole, Limits{Spooled: 4000}, `member "second": files add up to more than 3.9 KiB`},
+		"dictionary":      {filter(t, xz, whole, "-c", "--lzma2=preset=6,dict=128MiB"), Limits{}, "a dictionary larger"},
+		"one too many":    {pack(t, many[:3]...), Limits{Entries: 2}, "more than 2 members"},
+		"a byte too much": {whole, Limits{Spooled: 5999}, `member "second": files add up to more than 5.9 KiB`},
+		"name too long":   {pack(t, m{name: strings.Repeat("n/", 2048) + "x"}), Limits{}, "more than 4096 bytes"},
+		"link too long": {pack(t, m{name: "l", typ: tar.TypeSymlink, link: strings.Repeat("l", 4097)}), Limits{},
+			"more than 4096 bytes"},
+		"text":       {[]byte("hello\n"), Limits{}, "not a tar archive"},
+		"empty":      {nil, Limits{}, "not a tar archive"},
+		"xz of text": {filter(t, xz, []byte("hello\n"), "-c"), Limits{}, "contains no tar archive"},
+	})
+	if _, err := Open(t.Context(), "/dev/null", Limits{}); !errors.Is(err, host.ErrNotRegular) {
+		t.Errorf("a device as archive: %v", err)
+	}
+}
+
+// TestBombs: what unpacks to very much more than it is.
+func TestBombs(t *testing.T) {
+	means.Short(t, "takes seconds")
+	zeros := pack(t, m{name: "zeros", body: strings.Repeat("\x00", 80<<20)})
+	xz := means.Tool(t, "xz")
+	refuses(t, map[string]hostile{
+		"sparse": {every(t, sparse(40))["gzip"], Limits{}, "decompression bomb"},
+		"bomb": {filter(t, xz, zeros, "-c"), Limits{},
+			`"zeros": unpacks to over 400 times its size: refused as a decompression bomb`},
+		"bomb zstd": {every(t, zeros)["zstd"], Limits{}, "decompression bomb"},
+		"long":      {zeros, Limits{Unpacked: 1 << 20}, "unpacks to more than 1 MiB"},
+	})
+}
+
+// hostile is an archive that is refused, and with which words.
+type hostile struct {
+	data []byte
+	lim  Limits
+	want string
+}
+
+func refuses(t *testing.T, archives map[string]hostile) {
+	t.Helper()
+	for name, c := range archives {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(t.Context(), write(t, c.data), c.lim)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -267,8 +293,135 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(t.Context(), "/dev/null", Limits{}); !errors.Is(err, host.ErrNotRegular) {
-		t.Errorf("a device as archive: %v", err)
+}
+
+// TestAtTheBounds: what is exactly as large as may be is taken.
+func TestAtTheBounds(t *testing.T) {
+	whole := pack(t, m{name: "first", body: strings.Repeat("a", 3000)}, m{name: "second", body: strings.Repeat("b", 3000)})
+	long := strings.Repeat("n/", 2047) + "xy"
+	for name, c := range map[string]struct {
+		data []byte
+		lim  Limits
+	}{
+		"members": {whole, Limits{Entries: 2}}, "files together": {whole, Limits{Spooled: 6000}}, "a file": {whole, Limits{Member: 3000}},
+		"unpacked": {whole, Limits{Unpacked: int64(len(whole))}}, "names": {whole, Limits{Names: int64(len("first" + "second"))}},
+		"a name": {pack(t, m{name: long, body: "x"}), Limits{}}, "a link": {pack(t, m{name: "l", typ: tar.TypeSymlink, link: long}),
+			Limits{}},
+	} {
+		tr, err := Open(t.Context(), write(t, c.data), c.lim)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if name == "a file" {
+			if b, err := tr.ReadFile("/second", 3000); len(b) != 3000 || err != nil {
+				t.Errorf("%s: %d bytes, %v", name, len(b), err)
+			}
+		}
+		tr.Close()
+	}
+	tr := open(t, pack(t, m{name: "manifest.json", body: "123456"}, m{name: "other", body: "123456"}), Limits{Member: 5, Manifest: 6})
+	if b, err := tr.ReadFile("/manifest.json", 6); string(b) != "123456" || err != nil {
+		t.Errorf("a manifest: %q, %v", b, err)
+	}
+	if _, err := tr.ReadFile("/other", 6); !errors.Is(err, host.ErrTooBig) {
+		t.Errorf("another file: %v", err)
+	}
+}
+
+// TestTail: the end of a file, from an archive, a folder and memory alike; of what is no file, none.
+func TestTail(t *testing.T) {
+	dir := t.TempDir()
+	for name, body := range map[string]string{"log": "0123456789", "empty": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := Open(t.Context(), dir, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	for kind, tr := range map[string]*Tree{"folder": folder, "memory": Memory("m", map[string][]byte{"/log": []byte("0123456789"),
+		"/empty": nil, "/folder/x": nil}),
+		"archive": open(t, pack(t, m{name: "other", body: "zzz"}, m{name: "log", body: "0123456789"}, m{name: "empty"}, m{name: "folder",
+			typ: tar.TypeDir}), Limits{})} {
+		for n, want := range map[int64]string{3: "789", 9: "123456789", 10: "0123456789", 11: "0123456789"} {
+			b, cut, err := tr.ReadTail("/log", n)
+			if string(b) != want || cut != (n < 10) || err != nil {
+				t.Errorf("%s: the last %d: %q, %t, %v", kind, n, b, cut, err)
+			}
+		}
+		if b, cut, err := tr.ReadTail("/empty", 5); len(b) > 0 || cut || err != nil {
+			t.Errorf("%s: an empty file: %q, %t, %v", kind, b, cut, err)
+		}
+		if _, _, err := tr.ReadTail("/folder", 5); !errors.Is(err, host.ErrNotRegular) {
+			t.Errorf("%s: a folder: %v", kind, err)
+		}
+		if _, _, err := tr.ReadTail("/none", 5); !host.IsAbsent(err) {
+			t.Errorf("%s: nothing: %v", kind, err)
+		}
+		for limit, ok := range map[int64]bool{9: false, 10: true} {
+			if b, err := tr.ReadFile("/log", limit); (err == nil) != ok || !ok && !errors.Is(err, host.ErrTooBig) {
+				t.Errorf("%s: at most %d: %q, %v", kind, limit, b, err)
+			}
+		}
+		if _, err := tr.Readlink("/log"); err == nil || host.IsAbsent(err) {
+			t.Errorf("%s: a file as a link: %v", kind, err)
+		}
+		if _, err := tr.Readlink("/none"); !host.IsAbsent(err) {
+			t.Errorf("%s: nothing as a link: %v", kind, err)
+		}
+	}
+}
+
+// TestMemory: folders come with their files; what leads through a file is left out.
+func TestMemory(t *testing.T) {
+	tr := Memory("m", map[string][]byte{"/a/b/c": []byte("x"), "a/d": []byte("y"), "/": []byte("root"),
+		"/a/d/below": []byte("z"), "": nil})
+	for dir, want := range map[string]string{"/": "a/", "/a": "b/ d", "/a/b": "c", "/a/d": "error", "/none": "error"} {
+		es, err := tr.ReadDir(dir)
+		var names []string
+		for _, e := range es {
+			if e.Type.IsDir() {
+				e.Name += "/"
+			}
+			names = append(names, e.Name)
+		}
+		sort.Strings(names)
+		if got := strings.Join(names, " "); got != want && (err == nil || want != "error") {
+			t.Errorf("%s: %s, %v", dir, got, err)
+		}
+	}
+	if i, err := tr.Stat("/a/b", true); err != nil || !i.Mode.IsDir() {
+		t.Errorf("%+v, %v", i, err)
+	}
+	if i, err := tr.Stat("/a/b/c", true); err != nil || i.Size != 1 || !i.Mode.IsRegular() {
+		t.Errorf("%+v, %v", i, err)
+	}
+	if _, err := Memory("m", nil).Sub("/x"); !host.IsAbsent(err) {
+		t.Error(err)
+	}
+}
+
+// TestLinkChain: as many links as the kernel follows.
+func TestLinkChain(t *testing.T) {
+	members := []m{{name: "0", body: "end"}}
+	for i := range 41 {
+		members = append(members, m{name: fmt.Sprint(i + 1), typ: tar.TypeSymlink, link: fmt.Sprint(i)})
+	}
+	tr := open(t, pack(t, members...), Limits{})
+	if b, err := tr.ReadFile("/40", 10); string(b) != "end" || err != nil {
+		t.Errorf("40 links: %q, %v", b, err)
+	}
+	if _, err := tr.ReadFile("/41", 10); err == nil {
+		t.Error("41 links were followed")
+	}
+	if i, err := tr.Stat("/0", true); err != nil || i.Ino == 0 {
+		t.Errorf("%+v, %v", i, err)
 	}
 }
 

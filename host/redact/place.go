@@ -83,7 +83,7 @@ func takesOne(key string) bool {
 func (r *Redactor) kernelSetting(lead, key, sign, value string) string {
 	switch {
 	case takesCommand().MatchString(plainKey(key)):
-		return lead + r.Text(key) + sign + r.Command(strings.TrimPrefix(value, "|"))
+		return lead + r.Text(key) + sign + r.Command(value)
 	case takesHost().MatchString(plainKey(key)):
 		return lead + r.Text(key) + sign + r.hosts(value)
 	}

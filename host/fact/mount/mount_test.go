@@ -12,7 +12,8 @@ import (
 // Names of units are those that systemd-escape gives.
 func TestUnit(t *testing.T) {
 	escape := means.Tool(t, "systemd-escape")
-	for _, point := range []string{"/", "/srv", "/srv/a-b", "/srv/a b", "/.hidden/x.y", "/var/lib/ä", "/a:b_c/", `/a\b`, "/srv//x"} {
+	for _, point := range []string{"/", "/srv", "/srv/a-b", "/srv/a b", "/.hidden/x.y", "/var/lib/ä", "/a:b_c/", `/a\b`, "/srv//x",
+		"/az/AZ/09", "/@[`{/;"} {
 		out, err := exec.Command(escape, "--path", "--suffix=mount", "--", point).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", point, err)
@@ -24,7 +25,8 @@ func TestUnit(t *testing.T) {
 }
 
 func TestPassing(t *testing.T) {
-	for point, want := range map[string]bool{"/proc/fs/nfsd x": true, "/srv ext4": false, "/run/user/0/gvfs fuse": true, "/run tmpfs": true,
+	for point, want := range map[string]bool{"/proc/fs/nfsd x": true, "/srv ext4": false, "/run/user/0/gvfs fuse": true,
+		"/run tmpfs":          true,
 		"/snap/core squashfs": true, "/home autofs": true, "/var/lib/mysql xfs": false,
 		"/sys tmpfs": true, "/development ext4": false, "/dev/shm tmpfs": true} {
 		p, typ, _ := strings.Cut(point, " ")

@@ -36,6 +36,22 @@ func TestReadStat(t *testing.T) {
 	}
 }
 
+// TestBooted: a kernel that is up for 90 s was started 90 s ago.
+func TestBooted(t *testing.T) {
+	h := hosttest.New(t, "kind: live\ntime: 2026-01-02T03:04:05Z\n-- root/proc/uptime --\n90.50 170.12\n")
+	got, err := Booted(t.Context(), h)
+	if want := time.Date(2026, 1, 2, 3, 2, 34, 5e8, time.UTC); err != nil || !got.Equal(want) {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	var syntax *host.SyntaxError
+	if _, err := Booted(t.Context(), hosttest.New(t, "-- root/proc/uptime --\nlong\n")); !errors.As(err, &syntax) {
+		t.Error(err)
+	}
+	if _, err := Booted(t.Context(), hosttest.New(t, "kind: live\n")); !host.IsAbsent(err) {
+		t.Error(err)
+	}
+}
+
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzParse(f *testing.F) {

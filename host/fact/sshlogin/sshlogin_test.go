@@ -81,6 +81,26 @@ func TestFor(t *testing.T) {
 		"from one network without": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Address " +
 			"10.0.0.0/8,!10.9.9.9\nAuthenticationMethods publickey\n", stackNote, map[string]string{
 			"alice": "key+password+code | from 10.0.0.0: key"}},
+		"from a host": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Host " +
+			"*.lan\nAuthenticationMethods publickey\n",
+			stackNote, map[string]string{"alice": "key+password+code | from 1.lan: key"}},
+		"of origins, those that differ": {"UsePAM yes\nMatch Address 10.0.0.0/8\nPasswordAuthentication yes\nMatch Address 10.0.0.0/8\n" +
+			"KbdInteractiveAuthentication yes\nMatch Address 192.168.?.1 User alice\nKbdInteractiveAuthentication no\nMatch Address " +
+			"192.168.?.1\n" +
+			"PasswordAuthentication yes\nMatch Address !10.9.9.9,172.16.0.1\nPubkeyAuthentication no\n", stackNote, map[string]string{
+			"alice": "key, or password+code | from 192.168.1.1: key | from 172.16.0.1: password+code",
+			"carol": "key, or password | from 172.16.0.1: password"}},
+		"a Match about what decides nothing": {"UsePAM yes\nMatch Address 10.0.0.1\nX11Forwarding no\n", stackNote,
+			map[string]string{"alice": "key, or password+code"}},
+		"a group by a pattern": {"UsePAM yes\nAllowGroups to*\n", stackNote,
+			map[string]string{"alice": "key, or password+code", "carol": "never: /etc/ssh/sshd_config:2 (allowgroups to*)"}},
+		"root by force": {"UsePAM yes\nPermitRootLogin forced-commands-only\n", stackNote,
+			map[string]string{"root": "nothing lets in"}},
+		"root by password": {"UsePAM yes\nPermitRootLogin yes\n", stackNote, map[string]string{"root": "key, or password"}},
+		"what cannot be foreseen": {"UsePAM yes\n", stackNote + "account required pam_duo.so\n", map[string]string{
+			"carol": "perhaps key, or perhaps password"}},
+		"only the password depends": {"UsePAM yes\n", strings.Replace(stackNote, "@include common-account", "auth required pam_duo.so\n"+
+			"@include common-account", 1), map[string]string{"carol": "key, or perhaps password"}},
 		"gssapi skips it": {"UsePAM yes\nGSSAPIAuthentication yes\n", stackNote,
 			map[string]string{"alice": "key, or password+code, or gssapi-with-mic"}},
 	} {
@@ -111,6 +131,81 @@ func TestFor(t *testing.T) {
 func TestNoSshd(t *testing.T) {
 	if _, err := Read(t.Context(), hosttest.New(t, base1)); !host.IsAbsent(err) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAccess: what else is told of one user: whether PAM asks for a code and could, what is the best way without one, and which
+// line refuses.
+func TestAccess(t *testing.T) {
+	for name, c := range map[string]struct{ sshd, pam, user, want string }{
+		"asked": {"UsePAM yes\n", stackNote, "alice", "asked wanted yes without a code by key"},
+		"a file that is refused": {"UsePAM yes\n", stackNote, "dave",
+			"wanted yes without a code by key: /etc/pam.d/sshd:3 pam_google_authenticator"},
+		"outside":             {"UsePAM yes\n", stackNote, "carol", "yes without a code by key"},
+		"no dialog to ask in": {"UsePAM yes\nKbdInteractiveAuthentication no\n", stackNote, "alice", "wanted yes without a code by key"},
+		"no PAM":              {"UsePAM no\n", stackNote, "alice", "wanted yes without a code by key"},
+		"no file yet":         {"UsePAM yes\n", stackNote, "bob", "wanted yes without a code by key"},
+		"never without": {"UsePAM yes\nAuthenticationMethods keyboard-interactive\n", stackNote, "alice",
+			"asked wanted no without a code by nothing"},
+		"password alone": {"UsePAM yes\nPubkeyAuthentication no\n", stackNote, "carol", "yes without a code by password"},
+		"perhaps": {"UsePAM yes\nPubkeyAuthentication no\n",
+			"-- root/etc/pam.d/sshd --\nauth required pam_duo.so\naccount required pam_permit.so\n", "carol",
+			"depends without a code by nothing: /etc/pam.d/sshd:1 pam_duo"},
+		"the account's stack refuses": {"UsePAM yes\n", strings.Replace(stackNote, "@include common-account",
+			"account required pam_deny.so", 1), "carol", "no without a code by nothing: /etc/pam.d/sshd:4 pam_deny"},
+		"asks before it is the user's": {"UsePAM yes\n",
+			"-- root/etc/pam.d/sshd --\nauth sufficient pam_unix.so\nauth required pam_google_authenticator.so\naccount required " +
+				"pam_permit.so\n", "carol", "wanted yes without a code by key"},
+	} {
+		h := hosttest.New(t, base1+c.pam+"-- root/etc/ssh/sshd_config --\n"+c.sshd)
+		l, err := Read(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, _ := l.DB.User(c.user)
+		a := l.For(pam.UserOf(l.DB, u))[0]
+		var got []string
+		if a.Asked {
+			got = append(got, "asked")
+		}
+		if a.Wanted {
+			got = append(got, "wanted")
+		}
+		v, by := a.WithoutCode()
+		s := strings.Join(append(got, fmt.Sprintf("%s without a code by %s", v, by)), " ")
+		if a.Why != "" {
+			s += ": " + a.Why
+		}
+		if s != c.want {
+			t.Errorf("%s: %s, want %s", name, s, c.want)
+		}
+	}
+}
+
+// TestUnread: what could not be read is no configuration.
+func TestUnread(t *testing.T) {
+	text := base1 + stackNote + "-- root/etc/ssh/sshd_config --\nUsePAM yes\n"
+	for _, refused := range []string{"/etc/ssh/sshd_config", "/etc/pam.d/sshd", "/etc/passwd"} {
+		name := strings.ReplaceAll(text, "-- root"+refused+" --", "-- denied"+refused+" --\n-- root/elsewhere"+refused+" --")
+		if l, err := Read(t.Context(), hosttest.New(t, name)); err == nil {
+			t.Errorf("%s is refused: %+v", refused, l)
+		}
+	}
+}
+
+// TestUnknownDefault: sshd before 7.0 let root in with a password, and without its version nobody knows.
+func TestUnknownDefault(t *testing.T) {
+	text := strings.Replace(base1, "Version: 1:9.2p1-2", "", 1)
+	text = strings.Replace(text, "Package: openssh-server", "Package: other", 1)
+	l, err := Read(t.Context(), hosttest.New(t, text+stackNote+"-- root/etc/ssh/sshd_config --\nUsePAM yes\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, _ := l.DB.User("root")
+	a := l.For(pam.UserOf(l.DB, u))[0]
+	if got := a.Words() + "; " + strings.Join(a.Depends,
+		", "); got != "key, or perhaps password; PermitRootLogin (its default depends on sshd's version)" {
+		t.Error(got)
 	}
 }
 

@@ -39,23 +39,18 @@ func (l *Logins) terms(u *pam.User, e *sshd.Effective) *terms {
 	}
 	if u.UID == 0 {
 		root := e.Get("PermitRootLogin")
-		switch root.Value() {
-		case "without-password", "prohibit-password":
+		switch v := root.Value(); {
+		case !root.Known:
+			t.unsure = "PermitRootLogin (its default depends on sshd's version)"
+			for _, m := range []string{"password", "keyboard-interactive"} {
+				t.methods[m] = min(t.methods[m], pam.Depends)
+			}
+		case v == "without-password", v == "prohibit-password":
 			t.methods["password"], t.methods["keyboard-interactive"] = pam.No, pam.No
-		case "forced-commands-only":
+		case v == "forced-commands-only":
 			for m := range t.methods {
 				t.methods[m] = pam.No
 			}
-		}
-		if !root.Known {
-			t.unsure = "PermitRootLogin (its default depends on sshd's version)"
-			t.methods["password"], t.methods["keyboard-interactive"] = min(
-				t.methods["password"],
-				pam.Depends,
-			), min(
-				t.methods["keyboard-interactive"],
-				pam.Depends,
-			)
 		}
 	}
 	want := e.Get("AuthenticationMethods").Values

@@ -104,8 +104,8 @@ func (f *File) frozen(ctx context.Context, h *host.Host, owner uint32) {
 	if err != nil {
 		f.FrozenErr = err
 	} else if owner != 0 {
-		mine := st.UID == owner && st.Mode.Perm()&0o300 == 0o300
-		if !mine && st.Mode.Perm()&0o033 == 0 && st.UID != owner {
+		perm := st.Mode.Perm()
+		if st.UID != owner && perm&0o030 != 0o030 && perm&0o003 != 0o003 { // to replace a file takes both w and x
 			f.Frozen = fmt.Sprintf("its folder %s belongs to user ID %d, and the module cannot write there", dir, st.UID)
 			return
 		}

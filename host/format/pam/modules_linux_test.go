@@ -42,6 +42,8 @@ var moduleLines = []string{
 		"sense=allow file=/etc/none", "pam_listfile.so item=user " +
 		"sense=allow file=/etc/none onerr=succeed",
 	"pam_listfile.so item=user sense=allow file=/etc/open", "pam_listfile.so item=user file=/etc/list",
+	"pam_listfile.so item=shell sense=deny file=/etc/list apply=alice",
+	"pam_listfile.so item=user sense=allow file=/etc/list apply=bob",
 	"pam_listfile.so item=user sense=allow", "pam_listfile.so item=colour " +
 		"sense=allow file=/etc/list onerr=succeed",
 	"pam_access.so accessfile=/etc/access1", "pam_access.so accessfile=/etc/access2", "pam_access.so accessfile=/etc/access3",

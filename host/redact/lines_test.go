@@ -1,0 +1,73 @@
+package redact
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// TestLines: what becomes of single lines, letter by letter, by who reads them: a log, a title of a process, a command and
+// so on, or a file of that name, in which \n ends a line. That what is private goes and what checks read stays is read
+// again when the file is written (FETTLE_UPDATE=1 go test ./host/redact).
+func TestLines(t *testing.T) {
+	r, err := New([]byte("a key of sixteen bytes or more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := txtar.ParseFile("testdata/host.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range a.Files {
+		r.LearnFile(f.Name, f.Data)
+	}
+	const name = "testdata/lines.txt"
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readers := map[string]func(string) string{"log": r.Log, "text": r.Text, "title": r.Title, "command": r.Command, "volume": r.Volume,
+		"source": r.Source, "output": r.Output, "path": r.Path, "host": r.Host, "user": r.User, "options": r.Options,
+		"secrets": func(s string) string {
+			return strings.ReplaceAll(Secrets(strings.ReplaceAll(s, `\n`, "\n")), "\n", `\n`)
+		},
+		"masked": func(s string) string { return Masked("/etc/x:1", s) }, "prose": MaskedProse, "words": r.free,
+		"address": func(s string) string { return r.Addr(netip.MustParseAddr(s)).String() }}
+	var out strings.Builder
+	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	for i := 0; i < len(lines); i++ {
+		out.WriteString(lines[i] + "\n")
+		who, in, ok := strings.Cut(lines[i], ": ")
+		if !ok || strings.HasPrefix(lines[i], "#") {
+			continue
+		}
+		got := "left out"
+		if read := readers[who]; read != nil {
+			got = read(in)
+		} else if b, ok := r.File(who, []byte(strings.ReplaceAll(in, `\n`, "\n")+"\n")); ok {
+			got = strings.ReplaceAll(strings.TrimSuffix(string(b), "\n"), "\n", `\n`)
+		}
+		for _, private := range []string{"anna", "acme", "nordwind", "hunter2", "10.77.", "192.0.2.", "2001:db8:77", "54:77:aa", "mail7",
+			"quokka", "heron"} {
+			if strings.Contains(strings.ToLower(got), private) {
+				t.Errorf("%s: %s survives: %s", lines[i], private, got)
+			}
+		}
+		if i+1 < len(lines) && strings.HasPrefix(lines[i+1], "= ") {
+			if i++; lines[i] != "= "+got && os.Getenv("FETTLE_UPDATE") == "" {
+				t.Errorf("%s\nis now\n= %s\nand was\n%s", lines[i-1], got, lines[i])
+			}
+		} else if os.Getenv("FETTLE_UPDATE") == "" {
+			t.Errorf("%s: nothing says what becomes of it", lines[i])
+		}
+		out.WriteString("= " + got + "\n")
+	}
+	if os.Getenv("FETTLE_UPDATE") != "" {
+		if err := os.WriteFile(name, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
