@@ -95,6 +95,7 @@ func during(t *testing.T, k *ksm.Kernel, tuner *Tuner, f func()) error {
 }
 
 func TestRun(t *testing.T) {
+	means.Ends(t)
 	k := fakeHost(t)
 	var told []string
 	var metrics []byte
@@ -134,6 +135,7 @@ func TestRun(t *testing.T) {
 
 // Whoever begins to set KSM while fettle does has it from then on.
 func TestRunGivesWayToOthers(t *testing.T) {
+	means.Ends(t)
 	for name, begin := range map[string]func(k *ksm.Kernel){
 		"an admin": func(k *ksm.Kernel) { put(t, k.Root, ksm.Dir+"/run", "2\n") },
 		"ksmtuned": func(k *ksm.Kernel) { ksmtuned(t, k) },

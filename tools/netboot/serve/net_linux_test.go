@@ -53,6 +53,7 @@ func run(t *testing.T, stdin string, argv ...string) []byte {
 
 // TestProbe: dnsmasq on one end of a pair of interfaces, the question on the other.
 func TestProbe(t *testing.T) {
+	means.Ends(t)
 	means.Short(t, "takes seconds")
 	dnsmasq := means.Tool(t, "dnsmasq")
 	if !inNamespace(t) {
@@ -117,6 +118,7 @@ func TestProbe(t *testing.T) {
 
 // TestFirewallsAsTheirProgramsPrintThem: rules that nft and iptables took.
 func TestFirewallsAsTheirProgramsPrintThem(t *testing.T) {
+	means.Ends(t)
 	means.Tool(t, "nft")
 	means.Tool(t, "iptables")
 	if !inNamespace(t) {
@@ -173,6 +175,7 @@ func TestFirewallsAsTheirProgramsPrintThem(t *testing.T) {
 // TestProbeFlooded: a host on the wire that answers for thousands of servers ends the
 // question early, and an end of the caller's ends it at once.
 func TestProbeFlooded(t *testing.T) {
+	means.Ends(t)
 	if !inNamespace(t) {
 		return
 	}
