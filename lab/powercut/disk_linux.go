@@ -138,8 +138,8 @@ func (d *disk) mapOn(dev string, reversed bool) error {
 // without a cache: there the block layer ends a flush as soon as it is mapped
 // (submit_bio_noacct, block/blk-core.c, Linux 6.1), so the log has the flushes in
 // the order in which they took the writes before them. A kernel with voluntary preemption, as
-// Debian's User-Mode Linux 7.2, may let another flush go first even there: of 50,000 writes
-// beside many flushes, 18 were then logged too late. With a cache, a flush that
+// Debian's User-Mode Linux 7.2, may let another flush go first even there: in one recording
+// beside many flushes 18 writes were then logged too late. With a cache, a flush that
 // has FUA, as the one before a journal's commit, takes two cycles of the flush
 // machine (blk_flush_policy, block/blk-flush.c), and one mapped later is logged first.
 func (d *disk) record() error {
