@@ -7,13 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"fettle/internal/means"
 )
@@ -327,28 +324,6 @@ func TestKilledFix(t *testing.T) {
 	wants(t, h.run(0, "resume"), "nothing to resume")
 }
 
-// terminal is a pseudo-terminal: what fettle asks, and answers.
-func terminal(t *testing.T) (master, tty *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tty, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tty.Close() })
-	return master, tty
-}
-
 // TestLinkSwappedWhileTheQuestionIsOpen: the owner of the folder makes his file
 // another one of the same content, while the admin reads the question.
 func TestLinkSwappedWhileTheQuestionIsOpen(t *testing.T) {
@@ -367,7 +342,7 @@ func TestLinkSwappedWhileTheQuestionIsOpen(t *testing.T) {
 		for _, format := range []string{"sh", "ansible"} {
 			wants(t, h.run(5, "fix", "demo", "--plan", "--format", format), "others than root may write")
 		}
-		master, tty := terminal(t)
+		master, tty := means.OpenTerminal(t)
 		cmd := h.command("fix", "demo", "--on", "a")
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 		if err := cmd.Start(); err != nil {

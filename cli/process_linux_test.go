@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"fettle/engine/trap"
 	"fettle/host"
@@ -91,11 +90,7 @@ func TestKilledWhileUnpacking(t *testing.T) {
 		}
 		return false
 	}
-	for end := time.Now().Add(means.Patience); !unpacking(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nothing is unpacked into TMPDIR: the test proves nothing")
-		}
-	}
+	means.Until(t, "something to be unpacked into TMPDIR", unpacking)
 	cmd.Process.Kill()
 	cmd.Wait()
 	if es, _ := os.ReadDir(temp); len(es) > 0 {

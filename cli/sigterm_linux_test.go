@@ -97,7 +97,7 @@ func TestEveryVerbEnds(t *testing.T) {
 				cmd.Stdin = r
 			}
 			if v.terminal {
-				_, tty := terminal(t)
+				_, tty := means.OpenTerminal(t)
 				cmd.Stdin, cmd.Stdout = tty, tty
 			}
 			if v.locked {

@@ -54,8 +54,8 @@ func together(jobs []Job) []Job {
 }
 
 // longestFirst puts first what took longest when it was recorded: at the end one of
-// these would leave the cores idle. What nobody has recorded comes before what takes less
-// than a machine of its kind tends to, experiments and those that systemd runs longest.
+// these would leave the cores idle. What nobody has recorded is taken to last as long as its
+// kind tends to.
 func longestFirst(jobs []Job) []Job {
 	jobs = slices.Clone(jobs)
 	expected := func(j Job) time.Duration {

@@ -66,7 +66,7 @@ func TestSeccomp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { lab.Play(ctx, "none", sleeper, opt); close(ended) }()
-	waitFor(t, "a process of a guest that is held by seccomp", func() bool {
+	means.Until(t, "a process of a guest that is held by seccomp", func() bool {
 		all, _ := filepath.Glob("/proc/[0-9]*/status")
 		return slices.ContainsFunc(all, func(p string) bool {
 			b, _ := os.ReadFile(p)
@@ -137,11 +137,11 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "a kernel to run", func() bool { return len(machines(t, opt.Init)) > 0 && uml(t, cmd.Process.Pid) > 0 })
+	means.Until(t, "a kernel to run", func() bool { return len(machines(t, opt.Init)) > 0 && uml(t, cmd.Process.Pid) > 0 })
 	time.Sleep(500 * time.Millisecond) // well into the boot
 	cmd.Process.Signal(syscall.SIGKILL)
 	cmd.Wait()
-	waitFor(t, "the machine to be gone", func() bool { return len(machines(t, opt.Init)) == 0 && uml(t, cmd.Process.Pid) == 0 })
+	means.Until(t, "the machine to be gone", func() bool { return len(machines(t, opt.Init)) == 0 && uml(t, cmd.Process.Pid) == 0 })
 	if left, _ := filepath.Glob(tmp + "/*"); len(left) > 0 {
 		t.Errorf("left in TMPDIR: %v", left)
 	}
@@ -151,16 +151,6 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if after := mounts(t); after != before {
 		t.Errorf("mounts before:\n%s\nafter:\n%s", before, after)
 	}
-}
-
-func waitFor(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(means.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("waited 20 s for %s", what)
 }
 
 // machines lists the processes that run this test's own build of fettle.

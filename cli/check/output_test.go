@@ -41,20 +41,16 @@ func shown(t *testing.T, kind host.Kind, opt outputOptions, failOn trap.Severity
 	return b.String(), out.status()
 }
 
-func finding(subject string, s trap.Severity) trap.Outcome {
-	return trap.Outcome{Subject: subject, Status: trap.Found, Severity: s, Summary: subject + " is so"}
-}
-
 // TestLeastSeverity: what is less severe than asked for is not told, and what is unknown always is.
 func TestLeastSeverity(t *testing.T) {
 	unknown := trap.Outcome{Subject: "odd", Status: trap.Unknown, Reason: "odd cannot be read"}
-	all := []trap.Outcome{finding("low", trap.Notice), finding("mid", trap.Warning), finding("high", trap.Critical), unknown}
+	all := []trap.Outcome{found(trap.Notice, "low"), found(trap.Warning, "mid"), found(trap.Critical, "high"), unknown}
 	for severity, want := range map[string]string{
 		"": "low mid high odd", "notice": "low mid high odd", "warning": "mid high odd", "critical": "high odd",
 	} {
 		got, _ := shown(t, host.KindCapture, outputOptions{severity: severity}, trap.Warning, slices.Clone(all)...)
 		for _, subject := range []string{"low", "mid", "high", "odd"} {
-			if told := strings.Contains(got, subject+" is so") || strings.Contains(got, subject+" cannot"); told != strings.Contains(want, subject) {
+			if told := strings.Contains(got, "it is "+subject) || strings.Contains(got, subject+" cannot"); told != strings.Contains(want, subject) {
 				t.Errorf("from %q on, %s: %v\n%s", severity, subject, told, got)
 			}
 		}
@@ -64,7 +60,7 @@ func TestLeastSeverity(t *testing.T) {
 // TestStatus: what the exit status says of what was found.
 func TestStatus(t *testing.T) {
 	unknown := trap.Outcome{Subject: "odd", Status: trap.Unknown, Reason: "odd"}
-	low, mid, high := finding("x", trap.Notice), finding("x", trap.Warning), finding("x", trap.Critical)
+	low, mid, high := found(trap.Notice, "x"), found(trap.Warning, "x"), found(trap.Critical, "x")
 	for name, c := range map[string]struct {
 		opt    outputOptions
 		failOn trap.Severity
@@ -107,7 +103,7 @@ func TestAcceptedByFile(t *testing.T) {
 	}
 	for _, kind := range []host.Kind{host.KindLive, host.KindCapture} {
 		for name, want := range map[string]int{file: app.ExitOK, "": app.ExitFound} {
-			_, err := shown(t, kind, outputOptions{accepted: name}, trap.Warning, finding("x", trap.Warning))
+			_, err := shown(t, kind, outputOptions{accepted: name}, trap.Warning, found(trap.Warning, "x"))
 			if (err == nil) != (want == app.ExitOK) {
 				t.Errorf("%s, accepted by %q: %v", kind, name, err)
 			}
@@ -130,10 +126,10 @@ func TestFileIsWhole(t *testing.T) {
 	if b, _ := os.ReadFile(file); string(b) != "before" {
 		t.Errorf("%q", b)
 	}
-	if said, _ := shown(t, host.KindCapture, outputOptions{file: file}, trap.Warning, finding("x", trap.Warning)); said != "" {
+	if said, _ := shown(t, host.KindCapture, outputOptions{file: file}, trap.Warning, found(trap.Warning, "x")); said != "" {
 		t.Errorf("%q beside the file", said)
 	}
-	if b, _ := os.ReadFile(file); !strings.Contains(string(b), "x is so") {
+	if b, _ := os.ReadFile(file); !strings.Contains(string(b), "it is x") {
 		t.Errorf("%q", b)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(file)); len(left) != 1 {

@@ -70,11 +70,7 @@ func TestClosed(t *testing.T) {
 		for range 3 {
 			act()
 		}
-		for end := time.Now().Add(means.Patience); len(means.OpenFiles(t)) > before; time.Sleep(time.Millisecond) { // what ended is still reaped
-			if time.Now().After(end) {
-				t.Errorf("%s: %d descriptors stay open", name, len(means.OpenFiles(t))-before)
-				break
-			}
-		}
+		// What ended is still reaped.
+		means.Until(t, name+": descriptors to be closed", func() bool { return len(means.OpenFiles(t)) <= before })
 	}
 }

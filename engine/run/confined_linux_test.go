@@ -109,11 +109,7 @@ func TestChildEnds(t *testing.T) {
 	if !errors.Is(err, unwanted) {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(means.Patience); children(t) != ""; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the run is over, and its child is not: %s", children(t))
-		}
-	}
+	means.Until(t, "the child of a run that is over", func() bool { return children(t) == "" })
 }
 
 // TestSockets: a child has sockets where the run allows the network, and only for checks

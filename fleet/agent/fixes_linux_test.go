@@ -61,16 +61,8 @@ func TestStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { fixes(ctx, program, dir); close(ended) }()
-	until := func(what string, is func() bool) {
-		t.Helper()
-		for end := time.Now().Add(means.Patience); !is(); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("never: " + what)
-			}
-		}
-	}
 	var started []string
-	until("it runs", func() bool {
+	means.Until(t, "it runs", func() bool {
 		b, err := os.ReadFile(pids)
 		started = strings.Fields(string(b))
 		return err == nil
@@ -82,7 +74,7 @@ func TestStopped(t *testing.T) {
 		t.Error("the agent waits for it")
 	}
 	for _, pid := range started {
-		until("process "+pid+" ends", func() bool {
+		means.Until(t, "process "+pid+" ends", func() bool {
 			b, err := os.ReadFile("/proc/" + pid + "/stat")
 			return err != nil || strings.Contains(string(b), ") Z ")
 		})

@@ -95,40 +95,44 @@ func OpenDir(dir string) error {
 
 // Start starts a hub; Run serves with it.
 func Start(ctx context.Context, c Config) (*Hub, error) {
-	if err := OpenDir(c.Dir); err != nil {
-		return nil, err
-	}
 	h := &Hub{Config: c}
-	var err error
-	if h.lock, err = alone(c.Dir); err != nil {
-		return nil, err
-	}
-	if h.keys, err = bus.LoadKeys(c.Dir); err != nil {
-		return nil, errors.Join(err, h.lock.Close())
-	}
-	if h.DB, err = store.Open(ctx, c.Where()); err != nil {
-		return nil, errors.Join(err, h.lock.Close())
-	}
-	if c.Database == "" { // in the folder that this hub has alone: a lease there is of one that was killed
-		if err := h.DB.Abandon(ctx); err != nil {
-			return nil, errors.Join(err, h.DB.Close(), h.lock.Close())
-		}
-	}
-	if err := recall(ctx, c.Dir, h.DB); err != nil {
-		return nil, errors.Join(err, h.DB.Close(), h.lock.Close())
-	}
-	if len(c.Traps) > 0 {
-		if err := h.DB.Know(ctx, c.Traps); err != nil {
-			return nil, errors.Join(fmt.Errorf("the database: %w", err), h.DB.Close(), h.lock.Close())
-		}
-	}
-	if err := h.connect(); err != nil {
-		return nil, errors.Join(err, h.DB.Close(), h.lock.Close())
-	}
-	if err := h.writeKnown(); err != nil {
+	if err := h.start(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
+}
+
+// start leaves what it has opened to Close.
+func (h *Hub) start(ctx context.Context) (err error) {
+	if err := OpenDir(h.Dir); err != nil {
+		return err
+	}
+	if h.lock, err = alone(h.Dir); err != nil {
+		return err
+	}
+	if h.keys, err = bus.LoadKeys(h.Dir); err != nil {
+		return err
+	}
+	if h.DB, err = store.Open(ctx, h.Where()); err != nil {
+		return err
+	}
+	if h.Database == "" { // in the folder that this hub has alone: a lease there is of one that was killed
+		if err := h.DB.Abandon(ctx); err != nil {
+			return err
+		}
+	}
+	if err := recall(ctx, h.Dir, h.DB); err != nil {
+		return err
+	}
+	if len(h.Traps) > 0 {
+		if err := h.DB.Know(ctx, h.Traps); err != nil {
+			return fmt.Errorf("the database: %w", err)
+		}
+	}
+	if err := h.connect(); err != nil {
+		return err
+	}
+	return h.writeKnown()
 }
 
 func (h *Hub) connect() (err error) {
@@ -147,13 +151,10 @@ func (h *Hub) connect() (err error) {
 	if h.server, err = bus.Start(bus.Config{Dir: h.Dir, Listen: h.Listen, TLS: conf, MaxStore: h.MaxStore, Log: h.Log}, h.keys); err != nil {
 		return err
 	}
-	if h.Conn, err = h.server.Connect(); err == nil {
-		err = h.server.Doorkeeper()
+	if h.Conn, err = h.server.Connect(); err != nil {
+		return err
 	}
-	if err != nil {
-		h.server.Shutdown()
-	}
-	return err
+	return h.server.Doorkeeper()
 }
 
 func (h *Hub) clusterTLS() (*tls.Config, error) {
@@ -302,7 +303,14 @@ func (h *Hub) Close() error {
 		h.server.Shutdown()
 		h.server.WaitForShutdown()
 	}
-	return errors.Join(h.DB.Close(), h.lock.Close())
+	var errs []error
+	if h.DB != nil {
+		errs = append(errs, h.DB.Close())
+	}
+	if h.lock != nil {
+		errs = append(errs, h.lock.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Ask asks an agent, or all for "", to check now, and returns the question's

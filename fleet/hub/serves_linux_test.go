@@ -18,6 +18,7 @@ import (
 	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/store/storetest"
 	"fettle/host"
+	"fettle/internal/means"
 	"fettle/report"
 )
 
@@ -37,18 +38,6 @@ func (l *logged) has(s string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.said, func(x string) bool { return strings.Contains(x, s) })
-}
-
-// soon waits for something.
-func soon(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 600 {
-		if is() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal(what + ": not within 12 seconds")
 }
 
 // TestServes: a hub in this process: who is invited joins as often as may be, asks arrive, retired and
@@ -75,7 +64,7 @@ func TestServes(t *testing.T) {
 	if _, err := Start(t.Context(), Config{Dir: dir, Log: log.say}); err == nil || !strings.Contains(err.Error(), "another fettle-hub runs") {
 		t.Errorf("a second one: %v", err)
 	}
-	soon(t, "the stream", func() bool { n, err := h.Queue(t.Context()); return err == nil && n == 0 })
+	means.Until(t, "the stream", func() bool { n, err := h.Queue(t.Context()); return err == nil && n == 0 })
 	known, err := ReadKnown(dir)
 	if err != nil || len(known.URLs) != 1 || known.Local != known.URLs[0] || known.Pin == "" || known.Name != "" {
 		t.Fatalf("%+v, %v", known, err)

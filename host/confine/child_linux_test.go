@@ -323,11 +323,7 @@ func TestChildIsBounded(t *testing.T) {
 				}
 			}
 			theirs.Close()
-			for end := time.Now().Add(means.Patience); !ch.send.TryLock(); time.Sleep(time.Millisecond) { // it has just answered
-				if time.Now().After(end) {
-					t.Fatalf("%s: it stays locked after an answer", name)
-				}
-			}
+			means.Until(t, name+": the lock that it has while it answers", ch.send.TryLock)
 			ch.send.Unlock()
 			c.want = "the confined child ended: exit status 0"
 		}

@@ -4,19 +4,9 @@ import (
 	"os"
 	"runtime/debug"
 	"testing"
-	"time"
 
 	"fettle/internal/means"
 )
-
-func descriptors(t *testing.T) int {
-	t.Helper()
-	names, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(names)
-}
 
 // TestClosed: a child, a confined thread and what they failed at leave nothing open: an agent runs for months.
 func TestClosed(t *testing.T) {
@@ -47,15 +37,10 @@ func TestClosed(t *testing.T) {
 		"descriptors":         keepEachDescriptor,
 	} {
 		act()
-		before := descriptors(t)
+		before := len(means.OpenFiles(t))
 		for range 3 {
 			act()
 		}
-		for end := time.Now().Add(means.Patience); descriptors(t) > before; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Errorf("%s: %d descriptors stay open", name, descriptors(t)-before)
-				break
-			}
-		}
+		means.Until(t, name+": descriptors to be closed", func() bool { return len(means.OpenFiles(t)) <= before })
 	}
 }

@@ -74,11 +74,7 @@ func TestIsolated(t *testing.T) {
 		if _, err := isolated(t, abi, leave, means.Patience); err != nil {
 			t.Error(err)
 		}
-		for deadline := time.Now().Add(means.Patience); running(mark); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("a process that the command left behind lives on")
-			}
-		}
+		means.Until(t, "the end of a process that the command left behind", func() bool { return !running(mark) })
 		if _, err := isolated(t, abi, "trap '' TERM; sleep 60", 300*time.Millisecond); err == nil {
 			t.Error("a validator that hangs is not cut off")
 		}

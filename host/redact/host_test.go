@@ -8,10 +8,9 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestWholeHost: what becomes of each file of a host, letter by letter. That what is private goes is judged by the
-// other tests, and what checks read must stay: both are read again when this file is written
-// (FETTLE_UPDATE=1 go test ./host/redact).
-func TestWholeHost(t *testing.T) {
+// learnt is a redactor that knows the files of a host, and these.
+func learnt(t *testing.T) (*Redactor, *txtar.Archive) {
+	t.Helper()
 	r, err := New([]byte("a key of sixteen bytes or more"))
 	if err != nil {
 		t.Fatal(err)
@@ -23,6 +22,14 @@ func TestWholeHost(t *testing.T) {
 	for _, f := range a.Files {
 		r.LearnFile(f.Name, f.Data)
 	}
+	return r, a
+}
+
+// TestWholeHost: what becomes of each file of a host, letter by letter. That what is private goes is judged by the
+// other tests, and what checks read must stay: both are read again when this file is written
+// (FETTLE_UPDATE=1 go test ./host/redact).
+func TestWholeHost(t *testing.T) {
+	r, a := learnt(t)
 	got := &txtar.Archive{Comment: []byte("What becomes of the files of host.txtar. Written by TestWholeHost.\n")}
 	for _, f := range a.Files {
 		b, ok := r.File(f.Name, f.Data)

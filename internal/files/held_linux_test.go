@@ -11,17 +11,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-)
 
-// descriptors counts what this process has open. Nothing is collected meanwhile.
-func descriptors(t *testing.T) int {
-	t.Helper()
-	es, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(es)
-}
+	"fettle/internal/means"
+)
 
 // TestNothingStaysOpen: whatever becomes of a call, it leaves no descriptor behind.
 func TestNothingStaysOpen(t *testing.T) {
@@ -85,9 +77,9 @@ func TestNothingStaysOpen(t *testing.T) {
 		"exchanged":                  func() error { return exchangeIn(dir, "written", "log") },
 		"exchanged with nothing":     func() error { return exchangeIn(dir, "file", "none") },
 	} {
-		before := descriptors(t)
+		before := len(means.OpenFiles(t))
 		err := do()
-		if after := descriptors(t); after != before {
+		if after := len(means.OpenFiles(t)); after != before {
 			t.Errorf("%s: %d descriptors, %d before (%v)", what, after, before, err)
 		}
 	}

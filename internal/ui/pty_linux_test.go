@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -12,29 +11,6 @@ import (
 
 	"fettle/internal/means"
 )
-
-// terminal opens a pseudo-terminal, which any user may, and both its ends.
-func terminal(t *testing.T) (tty, master *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		means.Missing(t, "needs pseudo-terminals: "+err.Error())
-	}
-	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		means.Missing(t, "needs pseudo-terminals: "+err.Error())
-	}
-	t.Cleanup(func() { tty.Close() })
-	return tty, master
-}
 
 func resize(t *testing.T, tty *os.File, rows, cols uint16) {
 	t.Helper()
@@ -44,7 +20,7 @@ func resize(t *testing.T, tty *os.File, rows, cols uint16) {
 }
 
 func TestColourOnARealTerminal(t *testing.T) {
-	tty, _ := terminal(t)
+	_, tty := means.OpenTerminal(t)
 	for _, c := range []struct {
 		term, noColor string
 		want          bool
@@ -65,7 +41,7 @@ func TestColourOnARealTerminal(t *testing.T) {
 
 // TestFits: a pager is for more lines than a terminal has; what it does not tell, it fits.
 func TestFits(t *testing.T) {
-	tty, _ := terminal(t)
+	_, tty := means.OpenTerminal(t)
 	for _, c := range []struct {
 		term        string
 		rows, lines int
@@ -84,7 +60,7 @@ func TestFits(t *testing.T) {
 
 // TestPage: the pager gets the text, and it is written where there is none.
 func TestPage(t *testing.T) {
-	tty, master := terminal(t)
+	master, tty := means.OpenTerminal(t)
 	resize(t, tty, 2, 80)
 	t.Setenv("TERM", "xterm")
 	out := filepath.Join(t.TempDir(), "out")
@@ -125,7 +101,7 @@ func read(t *testing.T, master *os.File, end string) string {
 
 // TestProgress: one line, cut to the terminal, and written over.
 func TestProgress(t *testing.T) {
-	tty, master := terminal(t)
+	master, tty := means.OpenTerminal(t)
 	resize(t, tty, 24, 50)
 	p := NewProgress(tty)
 	p.Show(strings.Repeat("x", 50))
@@ -144,7 +120,7 @@ func TestProgress(t *testing.T) {
 
 // TestParagraphsOnATerminal: text is wrapped with what it is indented by; what is to be copied stays.
 func TestParagraphsOnATerminal(t *testing.T) {
-	tty, _ := terminal(t)
+	_, tty := means.OpenTerminal(t)
 	resize(t, tty, 24, 40)
 	long := strings.Repeat("word ", 12) + "end"
 	want := strings.Repeat("word ", 7) + "word\n" + strings.Repeat("word ", 4) + "end\n\n    " + long + "\n  " +

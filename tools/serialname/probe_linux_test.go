@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -20,18 +19,7 @@ import (
 // pty is a terminal: what is written to the first comes out of the file named.
 func pty(t *testing.T) (*os.File, string) {
 	t.Helper()
-	m, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		means.Missing(t, "a pseudo-terminal: "+err.Error())
-	}
-	t.Cleanup(func() { m.Close() })
-	n, err := unix.IoctlGetInt(int(m.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(m.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, name := means.Terminal(t)
 	raw, err := unix.IoctlGetTermios(int(m.Fd()), unix.TCGETS)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +28,7 @@ func pty(t *testing.T) (*os.File, string) {
 	if err := unix.IoctlSetTermios(int(m.Fd()), unix.TCSETS, raw); err != nil {
 		t.Fatal(err)
 	}
-	return m, fmt.Sprintf("/dev/pts/%d", n)
+	return m, name
 }
 
 func profile(t *testing.T, name string) *Profile {

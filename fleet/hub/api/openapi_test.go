@@ -2,27 +2,19 @@ package api
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 // TestOpenAPIIsPublished: docs/schema has the description that the hub serves,
 // so that a change of the API is seen as one. FETTLE_UPDATE=1 writes it.
 func TestOpenAPIIsPublished(t *testing.T) {
-	const file = "../../../docs/schema/hub-1.openapi.json"
-	want, err := json.MarshalIndent(OpenAPI(), "", " ")
+	b, err := json.MarshalIndent(OpenAPI(), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append(want, '\n')
-	if os.Getenv("FETTLE_UPDATE") != "" {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if have, err := os.ReadFile(file); err != nil || string(have) != string(want) {
-		t.Errorf("%s is not what the hub serves: FETTLE_UPDATE=1 go test ./fleet/hub/api writes it (%v)", file, err)
-	}
+	means.Written(t, "../../../docs/schema/hub-1.openapi.json", string(b)+"\n")
 }
 
 // TestRead: what was given by name, strictly.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"fettle/fleet/hub/message"
 	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/store/storetest"
+	"fettle/internal/means"
 )
 
 // actor does all that a hub asks of its database, one after the other, and notes the answers.
@@ -138,23 +138,7 @@ func TestActs(t *testing.T) {
 	a.reading("on the next day")
 	a.ending()
 	a.reading("in the end")
-	const file = "testdata/acts.txt"
-	if os.Getenv("FETTLE_UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(a.out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	is, was := strings.Split(a.out.String(), "\n"), strings.Split(string(want), "\n")
-	for i := range max(len(is), len(was)) {
-		if i >= len(is) || i >= len(was) || is[i] != was[i] {
-			t.Fatalf("line %d: %q, want %q\nFETTLE_UPDATE=1 go test ./fleet/hub/store -run TestActs writes %s", i+1,
-				is[min(i, len(is)-1)], was[min(i, len(was)-1)], file)
-		}
-	}
+	means.Written(t, "testdata/acts.txt", a.out.String())
 }
 
 func (a *actor) joining() {

@@ -35,7 +35,7 @@ func TestMigrate(t *testing.T) {
 		migrated(t, file)
 	})
 	t.Run("postgres", func(t *testing.T) {
-		where := storetest.NewServer(t).Database(t)
+		where := storetest.Postgres(t)
 		execute(t, "pgx", where, inPostgres(dump))
 		migrated(t, where)
 	})
@@ -155,5 +155,5 @@ func upgraded(t *testing.T, version int, fill []string, test func(*testing.T, *s
 		test(t, storetest.Open(t, where))
 	}
 	t.Run("sqlite", func(t *testing.T) { from(t, filepath.Join(storetest.Dir(t), "hub.db")) })
-	t.Run("postgres", func(t *testing.T) { from(t, storetest.NewServer(t).Database(t)) })
+	t.Run("postgres", func(t *testing.T) { from(t, storetest.Postgres(t)) })
 }

@@ -148,7 +148,7 @@ func TestQuickOfMany(t *testing.T) {
 // TestQuickByKey: PostgreSQL looks up hosts by their keys also while it has not counted them yet, as after many have
 // joined; it would read the table once for each answer otherwise.
 func TestQuickByKey(t *testing.T) {
-	db := storetest.Open(t, storetest.NewServer(t).Database(t))
+	db := storetest.Open(t, storetest.NewServer(t).Database(t)) // a new one has counted nothing
 	s := state(found("bridge-mtu", "br0", trap.Warning))
 	var items []store.Item
 	var first []*message.Message
@@ -170,7 +170,7 @@ func TestQuickByKey(t *testing.T) {
 // TestTwoHubsAtOnce: two hubs that take in the same messages, as when one is so slow that its lease passes to the other,
 // refuse none of them and count each once: of hosts that the database does not know, and then of those that it has.
 func TestTwoHubsAtOnce(t *testing.T) {
-	where := storetest.NewServer(t).Database(t)
+	where := storetest.Postgres(t)
 	hubs := []*store.DB{storetest.Open(t, where), storetest.Open(t, where)}
 	var agents []*agent
 	for i := range 100 {

@@ -24,7 +24,7 @@ import (
 func TestPageBesideAFlood(t *testing.T) {
 	means.Long(t, "floods a hub for a minute")
 	t.Run("sqlite", func(t *testing.T) { besideAFlood(t, filepath.Join(t.TempDir(), "hub.db")) })
-	t.Run("postgres", func(t *testing.T) { besideAFlood(t, storetest.NewServer(t).Database(t)) })
+	t.Run("postgres", func(t *testing.T) { besideAFlood(t, storetest.Postgres(t)) })
 }
 
 func besideAFlood(t *testing.T, where string) {

@@ -163,13 +163,13 @@ func TestKilled(t *testing.T) {
 	defer cmd.Process.Kill()
 	for sc := bufio.NewScanner(out); sc.Scan() && sc.Text() != About("slow"); { // files are made
 	}
-	until(t, "fio works", func() bool { return fios(t, filepath.Join(dir, "out")) > 0 })
+	means.Until(t, "fio works", func() bool { return fios(t, filepath.Join(dir, "out")) > 0 })
 	if err := sweep(slow, func(n string) { t.Error(n) }); err == nil || !strings.Contains(err.Error(), "another measurement is at work") {
 		t.Errorf("while it lives: %v", err)
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	until(t, "fio is gone", func() bool { return fios(t, filepath.Join(dir, "out")) == 0 })
+	means.Until(t, "fio is gone", func() bool { return fios(t, filepath.Join(dir, "out")) == 0 })
 	if left, _ := filepath.Glob(filepath.Join(slow, filesPrefix+"*/data/*")); len(left) == 0 {
 		t.Fatal("SIGKILL left nothing to remove: this test tests nothing")
 	}
@@ -189,15 +189,6 @@ func TestKilled(t *testing.T) {
 		t.Errorf("%q, %v", notes, err)
 	}
 	empty(t, slow)
-}
-
-func until(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(means.Patience); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited 20 s until %s", what)
-		}
-	}
 }
 
 // TestRefusesPlaces: folders that are full or read-only are refused before

@@ -62,7 +62,7 @@ func Open(t testing.TB, where string) *store.DB {
 // Each runs a test over both kinds of databases, each empty.
 func Each(t *testing.T, test func(*testing.T, *store.DB)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t)) })
-	t.Run("postgres", func(t *testing.T) { test(t, Open(t, server(t).Database(t))) })
+	t.Run("postgres", func(t *testing.T) { test(t, Open(t, Postgres(t))) })
 }
 
 // shared is the server of all tests of a package.
@@ -72,8 +72,8 @@ var shared struct {
 	*Server
 }
 
-// Run runs the tests of a package: those of Each have their databases on one server, which
-// ends with them. To make a server takes longer than most of these tests.
+// Run runs the tests of a package: the databases of Postgres are on one server, which ends
+// with them. To make a server takes longer than most of these tests.
 func Run(m *testing.M) (code int) {
 	shared.wanted = true
 	code = m.Run()
@@ -83,17 +83,19 @@ func Run(m *testing.M) (code int) {
 	return code
 }
 
-// server is the package's, or one of the test.
-func server(t testing.TB) *Server {
+// Postgres makes an empty database on the package's server, or where it has none on one of
+// the test, and returns its URL.
+func Postgres(t testing.TB) string {
+	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
 	switch {
 	case !shared.wanted:
-		return NewServer(t)
+		return NewServer(t).Database(t)
 	case shared.Server == nil:
 		shared.Server = start(t)
 	}
-	return shared.Server
+	return shared.Database(t)
 }
 
 // Server is a PostgreSQL server on a Unix socket.

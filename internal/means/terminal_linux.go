@@ -1,0 +1,40 @@
+package means
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Terminal is a new pseudo-terminal (pty(7)), which any user may have: its master, and the
+// name of its other end.
+func Terminal(t testing.TB) (master *os.File, name string) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		Missing(t, "needs pseudo-terminals: "+err.Error())
+	}
+	t.Cleanup(func() { master.Close() })
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return master, fmt.Sprintf("/dev/pts/%d", n)
+}
+
+// OpenTerminal is Terminal with its other end open.
+func OpenTerminal(t testing.TB) (master, tty *os.File) {
+	t.Helper()
+	master, name := Terminal(t)
+	tty, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		Missing(t, "needs pseudo-terminals: "+err.Error())
+	}
+	t.Cleanup(func() { tty.Close() })
+	return master, tty
+}
