@@ -107,3 +107,22 @@ func (l *Log) undecided() error {
 	}
 	return nil
 }
+
+// tellsFlushes refuses a log whose flushes are not told apart: all but a few seem to be the
+// root's, which is disk 0, though each record of the array was durable.
+func (l *Log) tellsFlushes(disk func(sector uint64) int) error {
+	records, most, of := 0, 0, map[int]int{}
+	for _, e := range l.Entries {
+		switch d := disk(e.Sector); {
+		case e.Flags&Mark != 0 && strings.HasPrefix(e.Mark, writerMark):
+			records++
+		case e.Flags&Flush != 0 && d > 0:
+			of[d]++
+			most = max(most, of[d])
+		}
+	}
+	if most < records {
+		return fmt.Errorf("the log of writes does not tell whose a flush is: no disk of the array has more than %d for %d records", most, records)
+	}
+	return nil
+}

@@ -74,3 +74,24 @@ func TestUndecided(t *testing.T) {
 		}
 	}
 }
+
+// TestFlushesAreTold: a disk of the array is flushed at least as often as a record becomes durable.
+func TestFlushesAreTold(t *testing.T) {
+	root, first, second := Entry{Flags: Flush}, Entry{Sector: 100, Flags: Flush}, Entry{Sector: 200, Flags: Flush}
+	record, said := Entry{Sector: 0, Flags: Mark, Mark: writerMark + "1"}, Entry{Flags: Mark, Mark: begun}
+	for name, c := range map[string]struct {
+		entries []Entry
+		ok      bool
+	}{
+		"each":               {[]Entry{first, second, record, first, second, record}, true},
+		"one was taken out":  {[]Entry{first, record, first, record}, true},
+		"only some":          {[]Entry{first, second, record, root, root, record}, false},
+		"the root's alone":   {[]Entry{root, root, record}, false},
+		"nothing is written": {[]Entry{root, said}, true},
+	} {
+		err := (&Log{Entries: c.entries}).tellsFlushes(func(s uint64) int { return int(s / 100) })
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

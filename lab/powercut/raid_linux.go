@@ -60,6 +60,9 @@ func (rc raidCase) recorded(b *lab.Bench, live func(*disk) error) (*disk, *Log, 
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("recording: %w", err)
 	}
+	if err := l.tellsFlushes(d.part); err != nil {
+		return nil, nil, nil, errors.Join(err, closeLog())
+	}
 	return d, l, closeLog, nil
 }
 
