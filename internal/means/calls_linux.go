@@ -39,13 +39,14 @@ func strace(t *testing.T, expressions ...string) (calls Calls, threads []string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(t.TempDir(), "calls")
+	dir := t.TempDir()
+	out := filepath.Join(dir, "calls")
 	args := []string{"-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-o", out}
 	for _, e := range expressions {
 		args = append(args, "-e", e)
 	}
 	cmd := exec.CommandContext(t.Context(), Tool(t, "strace"), append(args, self, "-test.run=^"+t.Name()+"$")...)
-	cmd.Env = append(os.Environ(), tracedEnv+"="+t.Name())
+	cmd.Env = append(os.Environ(), tracedEnv+"="+t.Name(), "TMPDIR="+dir)
 	said, failed := cmd.CombinedOutput()
 	if failed != nil {
 		failed = fmt.Errorf("%w\n%s", failed, said)

@@ -31,10 +31,7 @@ func Failing(t *testing.T, names string, matters func(call string) bool, prepare
 			fmt.Println("failed:", err)
 			os.Exit(3)
 		}
-		if testing.CoverMode() != "" {
-			os.Exit(0) // what has confined itself could not write it
-		}
-		t.SkipNow()
+		os.Exit(0) // what has confined itself could not clean up; strace does
 	}
 	trace := "trace=chdir," + names
 	all, err := ofAct(t, trace)
