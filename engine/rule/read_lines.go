@@ -53,6 +53,9 @@ func readRegex(r *reading, f *Fact) (*regexFact, error) {
 	exists := false
 	count := 0
 	for _, name := range files {
+		if f.on("scripts", false) && r.beyondText(name) {
+			continue // a program, without reading it
+		}
 		b, err := r.content(name)
 		if host.IsAbsent(err) || errors.Is(err, host.ErrNotRegular) && len(f.Opts["in"]) > 0 && len(files) > 1 {
 			continue

@@ -55,7 +55,7 @@ func secretPath(p string) bool {
 	return strings.HasPrefix(p, "/proc/") && strings.ContainsAny(strings.Split(p, "/")[2], "*?[")
 }
 
-// maxText is the most that a stranger's rule reads of a file.
+// maxText is the most that a stranger's rule reads of a file, and any rule of a script.
 const maxText = 1 << 20
 
 // permit refuses a stranger's rule a secret, whatever links lead there. It
@@ -132,6 +132,16 @@ func (r *reading) content(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: holds a private key: %w", name, errSecret)
 	}
 	return b, nil
+}
+
+// beyondText tells whether a file is known to be larger than a script is.
+func (r *reading) beyondText(name string) bool {
+	real, err := r.permit(name)
+	if err != nil {
+		return false
+	}
+	st, err := r.h.Stat(r.ctx, real)
+	return err == nil && st.Size > maxText
 }
 
 // holdsKey finds private keys by their armour (RFC 7468, RFC 4716).
