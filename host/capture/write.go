@@ -18,7 +18,7 @@ import (
 
 // Write writes the capture as a .tar.zst.
 func (c *Capture) Write(w io.Writer) error {
-	z, err := zstd.NewWriter(w)
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
 	if err != nil {
 		return err
 	}
