@@ -42,14 +42,16 @@ build:
 # fettle itself is built without. It sleeps a second at each exit unless told not to, and the
 # tests start thousands of processes. Each fuzz target gets a moment of its own, too.
 RACED = ./assistant/... ./cli/app ./cli/fix ./cli/hub ./cli/serialname ./engine/remedy/machine ./engine/run ./engine/trap \
-	./fleet/... ./host ./host/confine ./internal/ssh ./report/notify ./tools/bisect ./tools/watch ./tools/netboot/httpd \
-	./tools/measure/blockcache/... ./tools/measure/disks ./tools/measure/ksm ./tools/measure/login/...
-# The database's package has no goroutine; the page's and the rules' share what they hold in
-# these tests alone, and run without the detector, whole.
-UNRACED = ./fleet/hub/store/... ./fleet/hub/web
-RACED_PACKAGES = $$($(GO) list $(RACED) | grep -vxF "$$($(GO) list $(UNRACED))")
+	./fleet/... ./host ./host/confine ./internal/ssh ./report/notify ./tools/watch ./tools/netboot/httpd \
+	./tools/measure/disks ./tools/measure/ksm ./tools/measure/login/...
+# The database's package has no goroutine. Of the others here these tests alone share what they
+# hold between goroutines: the packages run whole without the detector, too.
+UNRACED = ./fleet/hub/store/... $(PARTLY)
+PARTLY = ./fleet/hub/web ./engine/rule ./tools/bisect ./tools/measure/blockcache ./tools/measure/blockcache/cachesim
 RACED_PAGE = TestLive|TestHealth|TestHealthOfWhoHangsUp|TestMetrics|TestServeEnds|TestPageBesideAFlood|TestFeed
 RACED_RULES = TestCache|TestClosedFolder|TestLoad|TestTrust|TestThawWhole|TestUnitsTogether
+RACED_TOOLS = TestCarried|TestLooksOn|TestAbort|TestTwoAtOnce|TestSweepIsTheSameOnManyCores
+RACED_PACKAGES = $$($(GO) list $(RACED) | grep -vxF "$$($(GO) list $(UNRACED))")
 # The database's C code, translated, has no goroutines: instrumented, it is most of what the hub's tests cost.
 RACE = -race '-gcflags=modernc.org/sqlite/lib=-dwarf=false -race=false'
 # Nobody looks at these tests with a debugger: without its tables less is compiled, and 200
@@ -73,7 +75,7 @@ test-raced: export CGO_ENABLED = 1
 test-raced: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-raced:
 	@failed=0; $(GO) test -p 2 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
-	$(GO) test $(RACE) $(TEST_FLAGS) -run '^($(RACED_PAGE)|$(RACED_RULES))$$' ./fleet/hub/web ./engine/rule || failed=1; \
+	$(GO) test $(RACE) $(TEST_FLAGS) -run '^($(RACED_PAGE)|$(RACED_RULES)|$(RACED_TOOLS))$$' $(PARTLY) || failed=1; \
 	exit $$failed
 
 test-plain: export CGO_ENABLED = 0
