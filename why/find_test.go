@@ -206,7 +206,7 @@ func TestRandomBytes(t *testing.T) {
 	means.Short(t, "takes seconds")
 	x := testIndex(t)
 	for seed := range byte(4) {
-		if got, err := x.Find(io.LimitReader(rand.NewChaCha8([32]byte{seed}), 8<<20)); err != nil || len(got) != 0 {
+		if got, err := x.Find(io.LimitReader(rand.NewChaCha8([32]byte{seed}), 2<<20)); err != nil || len(got) != 0 {
 			t.Errorf("seed %d: %+v, %v", seed, got, err)
 		}
 	}
