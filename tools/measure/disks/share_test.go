@@ -175,7 +175,8 @@ func TestDataDisks(t *testing.T) {
 		children int
 		disks    int
 		overhead float64
-	}{{"raidz3-0", 3, 1, 1}, {"raidz3-0", 4, 1, 4}, {"raidzilla", 11, 1, 1}, {"draid2:4d:11c:1s-0", 11, 8, 1.5}, {"draid1:8d:11c:0s-2", 11, 10, 1.125},
+	}{{"raidz3-0", 3, 1, 1}, {"raidz3-0", 4, 1, 4}, {"raidzilla", 11, 1, 1},
+		{"draid2:4d:11c:1s-0", 11, 8, 1.5}, {"draid1:8d:11c:0s-2", 11, 10, 1.125},
 
 		{"draid1:0d:11c:1s", 11, 9, 10.0 / 9}, {"draid2:3c:2s-0", 3, 1, 3}, {"raidz2-1", 6, 4, 1.5}} {
 		v := Vdev{Name: c.name, Children: make([]*Vdev, c.children)}
