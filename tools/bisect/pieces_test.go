@@ -436,7 +436,8 @@ func TestTakes(t *testing.T) {
 	for _, c := range []struct {
 		gaps []belief.Gap
 		want int
-	}{{[]belief.Gap{{First: 1, Last: 2, Change: 0.5}, {First: 3, Last: 3, Change: 0.5}}, 9}, {[]belief.Gap{{First: 1, Last: 3, Change: 1}}, 10},
+	}{{[]belief.Gap{{First: 1, Last: 2, Change: 0.5}, {First: 3, Last: 3, Change: 0.5}}, 9},
+		{[]belief.Gap{{First: 1, Last: 3, Change: 1}}, 10},
 		{[]belief.Gap{{First: 3, Last: 3, Change: 1}}, 2}, {[]belief.Gap{{First: 1, Last: 2, Change: 1e-7}, {First: 3, Last: 3, Change: 1}}, 2}} {
 		if got := l.left(c.gaps); got != c.want {
 			t.Errorf("%+v: %d runs left, want %d", c.gaps, got, c.want)
