@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -75,5 +77,41 @@ func TestDump(t *testing.T) {
 func TestFactsOfNobody(t *testing.T) {
 	if f := (&local{}).Facts(Reading{Index: 1}); f != (Facts{}) {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestFactsOfKinds: whose counters the kernel keeps itself, and whose are a driver's.
+func TestFactsOfKinds(t *testing.T) {
+	if wordSize() != 64 {
+		t.Skip("a kernel of 32 bits")
+	}
+	attrs := netlink.LinkAttrs{Name: "nowhere0", Index: 9}
+	loopback := attrs
+	loopback.RawFlags = unix.IFF_LOOPBACK
+	own := Facts{Width: 64, Trusted: true, Told: true, Lag: 100 * time.Millisecond}
+	sum := Facts{Width: 64, Trusted: true, Told: true, Lag: driverLag}
+	for name, c := range map[string]struct {
+		link netlink.Link
+		want Facts
+	}{
+		"loopback": {&netlink.Device{LinkAttrs: loopback}, own}, "veth": {&netlink.GenericLink{LinkAttrs: attrs, LinkType: "veth"}, own},
+		"bond": {&netlink.GenericLink{LinkAttrs: attrs, LinkType: "bond"}, sum}, "team": {&netlink.GenericLink{LinkAttrs: attrs,
+			LinkType: "team"}, sum},
+		"a card": {&netlink.Device{LinkAttrs: attrs}, Facts{Width: 64, Lag: driverLag}},
+	} {
+		l := &local{links: map[int]netlink.Link{9: c.link}}
+		if got := l.Facts(Reading{Index: 9}); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+	l := &local{out: []Reading{{Index: 9}, {Index: 3}}, names: map[int]string{3: "a", 9: "b"}}
+	if rs, err := l.named(t.Context()); err != nil || len(rs) != 2 || rs[0].Name != "a" || rs[1].Name != "b" || l.links != nil {
+		t.Errorf("names that are known: %+v, %v", rs, err)
+	}
+	for name, l := range map[string]*local{"one came": {out: []Reading{{Index: 1}, {Index: 1 << 30}}, names: map[int]string{7: "a", 8: "b"}},
+		"one more": {out: []Reading{{Index: 1}, {Index: 1 << 30}}, names: map[int]string{1: "old"}}} {
+		if rs, err := l.named(t.Context()); err != nil || len(rs) != 1 || rs[0].Name != "lo" {
+			t.Errorf("%s: %+v, %v", name, rs, err)
+		}
 	}
 }

@@ -231,7 +231,8 @@ func TestRecord(t *testing.T) {
 		{"one of them", counters.Plan{For: time.Second, Names: []string{"b"}}, [][]counters.Reading{{r("a", 1), r("b", 2)}, {r("a", 1)},
 			{r("b", 3)}},
 			"2 rounds, 0 lost (<nil>), 1s: b in 2 -; b out 20 -"},
-		{"none of that name", counters.Plan{Names: []string{"c"}}, [][]counters.Reading{{r("a", 1)}}, "c: there is no such interface; there are a"},
+		{"none of that name", counters.Plan{Names: []string{"c"}}, [][]counters.Reading{{r("a", 1)}},
+			"c: there is no such interface; there are a"},
 		{"no answer at all", counters.Plan{}, [][]counters.Reading{nil}, "no answer"},
 		{"until it is enough", counters.Plan{For: 2500 * time.Millisecond}, [][]counters.Reading{{r("a", 1)}, {r("a", 1)}, {r("a", 1)}, {r("a",
 			1)}},
@@ -267,5 +268,93 @@ func TestRecord(t *testing.T) {
 				t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 			}
 		})
+	}
+}
+
+// TestDumpsOfRRD: the finest averages are taken, of counters alone, and what is missing or too much is told.
+func TestDumpsOfRRD(t *testing.T) {
+	archive := func(cf, pdp, rows string) string {
+		return "<rra><cf>" + cf + "</cf><pdp_per_row>" + pdp + "</pdp_per_row><database>" + rows + "</database></rra>"
+	}
+	row := func(v ...string) string { return "<row><v>" + strings.Join(v, "</v><v>") + "</v></row>" }
+	ds := func(kinds ...string) string {
+		s := ""
+		for i, k := range kinds {
+			s += fmt.Sprintf("<ds><name>d%d</name><type>%s</type></ds>", i, k)
+		}
+		return s
+	}
+	const head = "<rrd><step>10</step><lastupdate>1700000025</lastupdate>"
+	two := row("1") + row("2")
+	for _, c := range []struct{ name, text, want string }{
+		{"the finest of averages", head + ds("COUNTER") + archive("MAX", "1", two) + archive("AVERAGE", "6", two) + archive("AVERAGE", "2",
+			row("1")+row("2")+row("3")) +
+			archive("AVERAGE", "3", two), "d0: -@-40 20@-20 40@0 60@20"},
+		{"the first of two alike", head + ds("COUNTER") + archive("AVERAGE", "1", two) + archive("AVERAGE", "1", row("5")+row("6")),
+			"d0: -@0 10@10 20@20"},
+		{"of counters", head + ds("GAUGE", "DERIVE", "DCOUNTER", "DDERIVE", "ABSOLUTE") + archive("AVERAGE", "1", row("9", "1", "2", "3",
+			"9")+row("9", "1", "NaN", "0", "9")),
+			"d1: -@0 10@10 10@20\nd2: -@0 20@10 -@20\nd3: -@0 30@10 0@20"},
+		{"no averages", head + ds("COUNTER") + archive("MAX", "1", two), "FILE: no archive of averages"},
+		{"no step", "<rrd><lastupdate>1</lastupdate>" + ds("COUNTER") + archive("AVERAGE", "1", two),
+			"FILE: no step or no lastupdate: is this all of what `rrdtool dump` printed?"},
+		{"no update", "<rrd><step>1</step>" + ds("COUNTER") + archive("AVERAGE", "1", two),
+			"FILE: no step or no lastupdate: is this all of what `rrdtool dump` printed?"},
+		{"no step of time", "<rrd><step>0</step>", `FILE:1: the step is "0", which is no such number`},
+		{"the longest step", "<rrd><step>1099511627776</step><step>1</step><x></x>", "FILE: no step or no lastupdate"},
+		{"too long a step", "<rrd><step>1099511627777</step>", `FILE:1: the step is "1099511627777", which is no such number`},
+		{"an update that is none", "<rrd><lastupdate>x</lastupdate>", `FILE:1: lastupdate is "x", which is no such number`},
+		{"rows of no time", head + ds("COUNTER") + archive("AVERAGE", "x", two), `FILE:1: pdp_per_row is "x", which is no such number`},
+		{"rows of a century", head + ds("COUNTER") + archive("AVERAGE", "214748365", two), "FILE: rows of more than 68 years"},
+		{"an archive of no time", head + ds("COUNTER") + "<rra><cf>AVERAGE</cf></rra>", "FILE:1: an archive without pdp_per_row"},
+		{"negative", head + ds("COUNTER") + archive("AVERAGE", "1", row("-1")), `FILE:1: "-1" is not a rate`},
+		{"infinite", head + ds("COUNTER") + archive("AVERAGE", "1", row("Inf")), `FILE:1: "Inf" is not a rate`},
+		{"more than a counter holds", head + ds("COUNTER") + archive("AVERAGE", "1", row("2e18")), "FILE: d0: a rate of 2e+18 octets a second"},
+		{"a row too short", head + ds("COUNTER", "COUNTER") + archive("AVERAGE", "1", row("1")), "FILE:1: a row of 1 values for 2 data sources"},
+		{"twenty deep", "<rrd>" + strings.Repeat("<a>", 20) + strings.Repeat("</a>", 20), "FILE: no step or no lastupdate"},
+		{"too deep", "<rrd>" + strings.Repeat("<a>", 21) + strings.Repeat("</a>", 21), "FILE:1: elements nested too deep"},
+	} {
+		all, err := counters.Read("FILE", strings.NewReader(c.text+"</rrd>"))
+		got := show(all)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestCrowdedSeries: more than one interval of ten that needs more than half of the range makes a series crowded.
+func TestCrowdedSeries(t *testing.T) {
+	told := counters.Facts{Width: 32, Trusted: true, Queues: 1, Told: true, MaxRate: 1e9}
+	series := func(f counters.Facts, fast int) counters.Series {
+		v, values := uint64(0), []uint64{0}
+		for i := range 20 {
+			if v += 100e6; i < fast {
+				v += 1<<31 - 100e6 + 1
+			}
+			values = append(values, v&(1<<32-1))
+		}
+		return poll(5*time.Minute, f, values...)
+	}
+	for _, c := range []struct {
+		name string
+		s    counters.Series
+		want bool
+	}{{"two of twenty", series(told, 2), false}, {"three of twenty", series(told, 3), true}, {"48 bits", series(counters.Facts{Width: 48,
+		Trusted: true}, 3), false},
+		{"64 bits", series(counters.Facts{Width: 64, Trusted: true}, 20), false}, {"32 bits at most", series(counters.Facts{Width: 32,
+			Told: true, MaxRate: 1e9}, 3), true}} {
+		if v := counters.Judge(c.s); v.Crowded != c.want {
+			t.Errorf("%s: crowded %v", c.name, v.Crowded)
+		}
+	}
+	again := series(told, 3)
+	for i := 2; i < len(again.Samples); i++ { // it began again: these tell nothing
+		again.Samples[i].Epoch = 2
+	}
+	if v := counters.Judge(again); !v.Crowded {
+		t.Error("two of nineteen that count")
 	}
 }
