@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -43,6 +44,9 @@ import (
 // Every trap needs at least a healthy, a trapped and an incomplete host.
 func Golden(t *testing.T, tr *trap.Trap) {
 	t.Helper()
+	if tr.Limit > 0 && tr.Limit < time.Second {
+		t.Errorf("a limit of %s: a busy host takes longer to answer", tr.Limit)
+	}
 	files, _ := filepath.Glob("testdata/*.txtar")
 	for _, must := range []string{"healthy", "trapped", "incomplete"} {
 		if !strings.Contains(strings.Join(files, "\n"), must) {
