@@ -41,6 +41,9 @@ import (
 // With FETTLE_UPDATE=1 in the environment all these are written again: read them
 // before they are committed.
 //
+// Each file, table and command that a check asks for is denied once, on a host with findings and on
+// one without.
+//
 // Every trap needs at least a healthy, a trapped and an incomplete host.
 func Golden(t *testing.T, tr *trap.Trap) {
 	t.Helper()
@@ -55,6 +58,10 @@ func Golden(t *testing.T, tr *trap.Trap) {
 	}
 	for _, f := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) { golden(t, tr, f) })
+	}
+	tried := map[string]bool{}
+	for _, f := range files {
+		refused(t, tr, f, tried)
 	}
 }
 

@@ -1,0 +1,104 @@
+package traptest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"fettle/engine/trap"
+	"fettle/host"
+	"fettle/host/hosttest"
+)
+
+// refusing is a source of which one question is denied.
+type refusing struct {
+	host.Source
+	question string   // that is denied; empty: none
+	asked    []string // in order, each once
+}
+
+func (s *refusing) ask(kind, what string) error {
+	q := kind + " " + what
+	if !slices.Contains(s.asked, q) {
+		s.asked = append(s.asked, q)
+	}
+	if q == s.question {
+		return host.ErrDenied
+	}
+	return nil
+}
+
+func (s *refusing) Stat(ctx context.Context, path string, follow bool) (host.Info, error) {
+	if err := s.ask("stat", path); err != nil {
+		return host.Info{}, err
+	}
+	return s.Source.Stat(ctx, path, follow)
+}
+
+func (s *refusing) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	if err := s.ask("read", path); err != nil {
+		return nil, err
+	}
+	return s.Source.ReadFile(ctx, path, limit)
+}
+
+func (s *refusing) ReadDir(ctx context.Context, path string) ([]host.Entry, error) {
+	if err := s.ask("list", path); err != nil {
+		return nil, err
+	}
+	return s.Source.ReadDir(ctx, path)
+}
+
+func (s *refusing) Readlink(ctx context.Context, path string) (string, error) {
+	if err := s.ask("link", path); err != nil {
+		return "", err
+	}
+	return s.Source.Readlink(ctx, path)
+}
+
+func (s *refusing) Command(ctx context.Context, c host.Command) (host.Output, error) {
+	if err := s.ask("command", c.String()); err != nil {
+		return host.Output{}, err
+	}
+	return s.Source.Command(ctx, c)
+}
+
+func (s *refusing) Table(ctx context.Context, t host.Table) ([]byte, error) {
+	if err := s.ask("table", string(t)); err != nil {
+		return nil, err
+	}
+	return s.Source.Table(ctx, t)
+}
+
+// refused denies a check its questions one by one: each time it says something, and what it
+// found before is not all clear because one file could not be read. What was tried on a host
+// of that kind is not tried again.
+func refused(t *testing.T, tr *trap.Trap, file string, tried map[string]bool) {
+	src, extra := hosttest.Load(t, file)
+	_, network := extra["network"]
+	opt := trap.Options{Network: network}
+	all := &refusing{Source: src}
+	found, kind := map[string]bool{}, "clear: "
+	for _, o := range Run(t, tr, host.New(all), opt) {
+		if o.Status == trap.Found {
+			found[o.Subject], kind = true, "found: "
+		}
+	}
+	for _, q := range all.asked {
+		if tried[kind+q] {
+			continue
+		}
+		tried[kind+q] = true
+		outcomes := Run(t, tr, host.New(&refusing{Source: src, question: q}), opt)
+		unknown := slices.ContainsFunc(outcomes, func(o trap.Outcome) bool { return o.Status == trap.Unknown })
+		for _, o := range outcomes {
+			if o.Status == trap.Clear && found[o.Subject] && !unknown {
+				t.Errorf("%s: %s is clear where this is denied: %s", file, o.Subject, q)
+			}
+			if strings.Contains(o.Reason, "reported nothing") {
+				t.Errorf("%s: nothing is reported where this is denied: %s", file, q)
+			}
+		}
+	}
+}
