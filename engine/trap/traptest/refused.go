@@ -80,7 +80,8 @@ func refused(t *testing.T, tr *trap.Trap, file string, tried map[string]bool) {
 	opt := trap.Options{Network: network}
 	all := &refusing{Source: src}
 	found, kind := map[string]bool{}, "clear: "
-	for _, o := range Run(t, tr, host.New(all), opt) {
+	outcomes := Run(t, tr, host.New(all), opt)
+	for _, o := range outcomes {
 		if o.Status == trap.Found {
 			found[o.Subject], kind = true, "found: "
 		}
@@ -98,6 +99,34 @@ func refused(t *testing.T, tr *trap.Trap, file string, tried map[string]bool) {
 			}
 			if strings.Contains(o.Reason, "reported nothing") {
 				t.Errorf("%s: nothing is reported where this is denied: %s", file, q)
+			}
+		}
+	}
+	if tr.Plan != nil {
+		refusedPlans(t, tr, file, src, outcomes, tried)
+	}
+}
+
+// refusedPlans denies a plan its questions, and the facts of its finding: it is whole, or an error.
+func refusedPlans(t *testing.T, tr *trap.Trap, file string, src host.Source, outcomes []trap.Outcome, tried map[string]bool) {
+	for _, o := range outcomes {
+		if o.Status != trap.Found {
+			continue
+		}
+		all := &refusing{Source: src}
+		if _, err := tr.Plan(t.Context(), host.New(all), o); err != nil && len(all.asked) == 0 {
+			continue
+		}
+		for _, q := range append(all.asked, "facts") {
+			if key := "plan: " + o.Summary + q; !tried[key] {
+				tried[key] = true
+				told := o
+				if q == "facts" {
+					told.Facts = nil
+				}
+				if p, err := tr.Plan(t.Context(), host.New(&refusing{Source: src, question: q}), told); err == nil && len(p.Steps) == 0 {
+					t.Errorf("%s: a plan without steps for %s where this is denied: %s", file, o.Subject, q)
+				}
 			}
 		}
 	}
