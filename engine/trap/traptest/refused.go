@@ -71,9 +71,9 @@ func (s *refusing) Table(ctx context.Context, t host.Table) ([]byte, error) {
 	return s.Source.Table(ctx, t)
 }
 
-// refused denies a check its questions one by one: each time it says something, and what it
-// found before is not all clear because one file could not be read. What was tried on a host
-// of that kind is not tried again.
+// refused denies a check its questions one by one: each time it says something, and still finds
+// what it found, or says what it does not know. What was tried on a host of that kind is not
+// tried again.
 func refused(t *testing.T, tr *trap.Trap, file string, tried map[string]bool) {
 	src, extra := hosttest.Load(t, file)
 	_, network := extra["network"]
@@ -91,14 +91,16 @@ func refused(t *testing.T, tr *trap.Trap, file string, tried map[string]bool) {
 			continue
 		}
 		tried[kind+q] = true
-		outcomes := Run(t, tr, host.New(&refusing{Source: src, question: q}), opt)
-		unknown := slices.ContainsFunc(outcomes, func(o trap.Outcome) bool { return o.Status == trap.Unknown })
-		for _, o := range outcomes {
-			if o.Status == trap.Clear && found[o.Subject] && !unknown {
-				t.Errorf("%s: %s is clear where this is denied: %s", file, o.Subject, q)
-			}
+		still, unknown := map[string]bool{}, false
+		for _, o := range Run(t, tr, host.New(&refusing{Source: src, question: q}), opt) {
+			still[o.Subject], unknown = o.Status == trap.Found, unknown || o.Status == trap.Unknown
 			if strings.Contains(o.Reason, "reported nothing") {
 				t.Errorf("%s: nothing is reported where this is denied: %s", file, q)
+			}
+		}
+		for subject, was := range found {
+			if was && !still[subject] && !unknown {
+				t.Errorf("%s: %s is not found where this is denied, and nothing is unknown: %s", file, subject, q)
 			}
 		}
 	}
