@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"fettle/internal/means"
 )
 
 // TestDump: answers of the kernel, whole, cut, of another question and of the wrong form.
@@ -83,7 +85,7 @@ func TestFactsOfNobody(t *testing.T) {
 // TestFactsOfKinds: whose counters the kernel keeps itself, and whose are a driver's.
 func TestFactsOfKinds(t *testing.T) {
 	if wordSize() != 64 {
-		t.Skip("a kernel of 32 bits")
+		means.Missing(t, "needs a 64-bit kernel")
 	}
 	attrs := netlink.LinkAttrs{Name: "nowhere0", Index: 9}
 	loopback := attrs
