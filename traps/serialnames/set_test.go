@@ -52,7 +52,8 @@ func TestSet(t *testing.T) {
 		{"among names that fettle gave", "radish", "device=ttyUSB0", one + two + own, "# name other\n|# name radish\n"},
 		{"a rule of somebody's, over two lines", "radish", "device=ttyUSB0", one + rules + "10-x.rules --\n# first\n" + strings.Replace(gives,
 			`, SYM`, ", \\\n SYM", 1) +
-			"\nKERNEL==\"x\"\n", "#SUBSYSTEM==\"tty\", KERNEL==\"ttyUSB9\", \\\n# SYMLINK+=\"radish\"\nKERNEL==\"x\"\n|not: #KERNEL|not: ## first|" + serial},
+			"\nKERNEL==\"x\"\n", "#SUBSYSTEM==\"tty\", KERNEL==\"ttyUSB9\", \\\n# SYMLINK+=\"radish\"\nKERNEL==\"x\"\n|not: #KERNEL|not: ## first|" +
+			serial},
 		{"twice", "radish", "device=ttyUSB0", one + rules + "10-x.rules --\n" + gives + "\n" + gives + "\n",
 			"no: /etc/udev/rules.d/10-x.rules gives the name more than once"},
 		{"a rule that asks for the name", "radish", "device=ttyUSB0", one + rules + "10-x.rules --\nSYMLINK==\"radish\", MODE=\"0600\"\n",
