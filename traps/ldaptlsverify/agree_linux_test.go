@@ -1,6 +1,7 @@
 package ldaptlsverify
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -204,6 +205,30 @@ func cases(t *testing.T) []verdictCase {
 }
 
 func sha1Signed(c *x509.Certificate) { c.SignatureAlgorithm = x509.SHA1WithRSA }
+
+// TestVerdicts: what fettle says of each certificate, as if it had come from a server.
+func TestVerdicts(t *testing.T) {
+	for _, tt := range cases(t) {
+		t.Run(tt.name, func(t *testing.T) {
+			chain := [][]byte{tt.leaf.cert.Raw}
+			for _, c := range tt.chain {
+				chain = append(chain, c.Raw)
+			}
+			parsed, err := parseChain(chain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trust := Trust{Certs: tt.trust, From: "ca.pem", Known: tt.known}
+			san := cmp.Or(tt.san, "allow")
+			compare(t, "GnuTLS", judge(parsed, trust, "127.0.0.1", san, time.Now(), GnuTLS), tt.want)
+			compare(t, "OpenSSL", judge(parsed, trust, "127.0.0.1", san, time.Now(), OpenSSL), append(slices.Clone(tt.want), tt.more...))
+			if _, err := parseChain(append(chain, []byte("x"))); err == nil ||
+				!strings.HasPrefix(err.Error(), fmt.Sprintf("certificate %d that the server sends: ", len(chain)+1)) {
+				t.Error(err)
+			}
+		})
+	}
+}
 
 // TestAgreesWithClients serves each certificate from a real slapd, over ldaps
 // and StartTLS, and compares what fettle says with what Debian's ldapsearch
