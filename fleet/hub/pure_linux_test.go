@@ -369,3 +369,116 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 	}
 }
+
+// spoilt is a state folder in which a name is a folder: reading it as a file fails.
+func spoilt(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Join(dir, name, "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestStartFails: what a hub cannot start with is said, and it holds nothing afterwards.
+func TestStartFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	linked := t.TempDir()
+	if err := os.Symlink(file, filepath.Join(linked, lockFile)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		c    Config
+		want string
+	}{
+		{"a file for a folder", Config{Dir: file}, "not a directory"}, {"a lock that leads elsewhere", Config{Dir: linked},
+			"too many levels of symbolic links"},
+		{"keys", Config{Dir: spoilt(t, bus.Files()[0])}, "is a directory"}, {"a database", Config{Dir: spoilt(t, DatabaseFile)},
+			"the database: unable to open database file"},
+		{"another's authority", Config{Dir: t.TempDir(), NATS: "tls://127.0.0.1:1", CA: file}, "no certificate in it"},
+		{"another's server", Config{Dir: t.TempDir(), NATS: "tls://127.0.0.1:1"}, "127.0.0.1:1"},
+		{"a certificate", Config{Dir: t.TempDir(), Cert: file, Key: file, Listen: "127.0.0.1:0"}, file},
+		{"an address", Config{Dir: t.TempDir(), Listen: "192.0.2.1:1"}, "192.0.2.1"},
+		{"what it writes for other verbs", Config{Dir: spoilt(t, knownFile), Listen: "127.0.0.1:0"}, knownFile},
+	} {
+		c.c.Log = func(string) {}
+		h, err := Start(t.Context(), c.c)
+		if err == nil {
+			h.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if c.c.Dir == file || c.c.Dir == linked {
+			continue
+		}
+		lock, err := alone(c.c.Dir)
+		if err != nil {
+			t.Errorf("%s: still locked: %v", c.name, err)
+			continue
+		}
+		lock.Close()
+	}
+}
+
+// TestVerbsFail: of a folder that cannot be read, no verb makes anything.
+func TestVerbsFail(t *testing.T) {
+	keyless, good, db := spoilt(t, bus.Files()[0]), t.TempDir(), storetest.SQLite(t)
+	if _, err := bus.LoadKeys(good); err != nil {
+		t.Fatal(err)
+	}
+	closed := storetest.SQLite(t)
+	closed.Close()
+	host := &store.Host{Agent: "web1"}
+	out := filepath.Join(t.TempDir(), "backup")
+	for name, do := range map[string]func() error{
+		"known":            func() error { _, err := ReadKnown(spoilt(t, knownFile)); return err },
+		"invite":           func() error { _, err := Invite(t.Context(), keyless, Known{}, db, Inviting{}); return err },
+		"invite, database": func() error { _, err := Invite(t.Context(), good, Known{}, closed, Inviting{}); return err },
+		"rekey":            func() error { _, err := Rekey(t.Context(), keyless, Known{}, db, host, time.Hour); return err },
+		"rekey, nobody":    func() error { _, err := Rekey(t.Context(), good, Known{}, closed, host, time.Hour); return err },
+		"rekey, list": func() error {
+			_, err := Rekey(t.Context(), both(t, RevokedFile), Known{}, db, host, time.Hour)
+			return err
+		},
+		"ask":            func() error { _, err := Ask(keyless, Known{}, []string{""}, false, time.Hour); return err },
+		"ask, authority": func() error { _, err := Ask(good, Known{CA: []byte("x")}, []string{""}, false, time.Hour); return err },
+		"ask, nobody there": func() error {
+			_, err := Ask(good, Known{Local: "tls://127.0.0.1:1"}, []string{""}, false,
+				time.Hour)
+			return err
+		},
+		"backup, folder":         func() error { return Backup(t.Context(), good, Known{}, filepath.Join(out, "x", "y")) },
+		"backup, list":           func() error { return Backup(t.Context(), both(t, RevokedFile), Known{Database: "postgres://x"}, out) },
+		"backup, database":       func() error { return Backup(t.Context(), both(t, DatabaseFile), Known{}, out) },
+		"remember, database":     func() error { return Remember(t.Context(), t.TempDir(), closed) },
+		"recall, database":       func() error { return recall(t.Context(), t.TempDir(), closed) },
+		"restore into a file":    func() error { return Restore(out+"/x/y", backup(t, DatabaseFile, knownFile), os.DevNull) },
+		"restore without a list": func() error { return Restore(t.TempDir(), backup(t, DatabaseFile, knownFile), "") },
+	} {
+		if name == "restore into a file" {
+			if err := os.WriteFile(out, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := do(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		os.Remove(out)
+	}
+}
+
+// both is a folder with keys in which a name is a folder, too.
+func both(t *testing.T, name string) string {
+	dir := spoilt(t, name)
+	if _, err := bus.LoadKeys(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -49,6 +49,11 @@ func TestUnique(t *testing.T) {
 	if Unique(&twins[0], twins) {
 		t.Error("two devices with one serial number pass for unique")
 	}
+	others := []Device{d("ttyUSB0", "1-1", "A1"), d("ttyUSB1", "1-2", "A2"),
+		{Kernel: "ttyUSB2", Port: "1-3", Serial: "A1", Vendor: "0403", Product: "6001"}}
+	if !Unique(&others[0], others) {
+		t.Error("another product, or another number, counts as the same")
+	}
 	if none := d("ttyUSB0", "1-1", ""); Unique(&none, []Device{none}) {
 		t.Error("no serial number is unique")
 	}
@@ -71,5 +76,27 @@ root's
 	holders, unseen := Holders(t.Context(), h, []Device{{Kernel: "ttyUSB0"}})
 	if got := fmt.Sprint(holders["ttyUSB0"]); !strings.HasPrefix(got, "[{7 minicom") || unseen != 1 {
 		t.Errorf("%s, %d unseen; want minicom and 1", got, unseen)
+	}
+	h = hosttest.New(t, `-- link/proc/7/fd/0 --
+/dev/null
+-- link/proc/7/fd/3 --
+/dev/ttyUSB0
+-- link/proc/7/fd/4 --
+/dev/ttyUSB0
+-- link/proc/8/fd/3 --
+/dev/ttyUSB0
+-- root/proc/8/comm --
+getty
+-- link/proc/1x/fd/3 --
+/dev/ttyUSB0
+-- root/proc/2/comm --
+ended
+`)
+	holders, unseen = Holders(t.Context(), h, []Device{{Kernel: "ttyUSB0"}})
+	if fmt.Sprint(holders) != "map[ttyUSB0:[{7 } {8 getty}]]" || unseen != 0 {
+		t.Errorf("%v, %d", holders, unseen)
+	}
+	if holders, unseen = Holders(t.Context(), h, nil); len(holders) != 0 || unseen != 0 {
+		t.Errorf("of no device: %v, %d", holders, unseen)
 	}
 }

@@ -32,7 +32,21 @@ func TestBadProfiles(t *testing.T) {
 	if p, err := ParseProfile("/a/b.profile", []byte(good)); err != nil || p.Name != "b" || p.Listen != time.Second {
 		t.Fatal(p, err)
 	}
+	long := strings.Repeat("x", 1001)
+	for _, more := range []string{
+		"Speed=300 600 1200 2400 4800 9600 19200 38400 57600 115200\nListen=1s\nSend=\"a\"\nSend=\"b\"\n",
+		"Listen=29s\n", "Listen=50ms\n",
+		"Expect=" + long[1:] + "\n", "Send=\"" + long[:256] + "\"\n", "Sum=nmea\n"} {
+		if _, err := ParseProfile("/a/b.profile", []byte(good+more)); err != nil {
+			t.Errorf("%.40s: %v", more, err)
+		}
+	}
 	for text, want := range map[string]string{
+		good[:strings.Index(good, "Expect")]: "needs About", strings.Replace(good, "Listen=1s\n", "", 1): "needs About",
+		strings.Replace(good, "Speed=9600\n", "", 1): "needs About", strings.Replace(good, "About=x\n", "", 1): "needs About",
+		good + "Send=\"" + long[:257] + "\"\n": "1 to 256 bytes", good + "Expect=" + long + "\n": "more than 1000",
+		good + "Listen=49ms\n": "expected a time", good + "Listen=x\n": "expected a time", good + "Speed=x\n": "not a usual rate",
+		good + "Listen=30s\n": "30s at most", "Speed\n": "b.profile:1",
 		"":                    "needs About",
 		"[Other]\nAbout=x\n":  "one section is [Profile]",
 		good + "Speed=1234\n": "not a usual rate",

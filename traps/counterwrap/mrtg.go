@@ -155,7 +155,7 @@ func (c mrtgConf) asks32(t mrtgTarget) (yes, sure bool, p mrtgPort) {
 			strings.Contains("."+objects, ".1.3.6.1.2.1.2.2.1.10.") || strings.Contains(objects, "1.3.6.1.2.1.2.2.1.16."), true, p
 	}
 	old := p.version() == "1"
-	return old || c.noHC[t.name] || c.noHC["_"] && !old, true, p
+	return old || c.noHC[t.name] || c.noHC["_"], true, p
 }
 
 func (c mrtgConf) speed(name string) float64 {

@@ -1,12 +1,15 @@
 package ldaptlsverify
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -204,6 +207,47 @@ func cases(t *testing.T) []verdictCase {
 }
 
 func sha1Signed(c *x509.Certificate) { c.SignatureAlgorithm = x509.SHA1WithRSA }
+
+// TestVerdicts: what fettle says of each certificate, as if it had come from a server: the reasons, and
+// the words, which are in testdata/verdicts.txt (written by FETTLE_UPDATE=1).
+func TestVerdicts(t *testing.T) {
+	date := regexp.MustCompile(`\d{4}-\d\d-\d\d`)
+	var words strings.Builder
+	for _, tt := range cases(t) {
+		chain := [][]byte{tt.leaf.cert.Raw}
+		for _, c := range tt.chain {
+			chain = append(chain, c.Raw)
+		}
+		parsed, err := parseChain(chain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trust := Trust{Certs: tt.trust, From: "ca.pem", Known: tt.known}
+		fmt.Fprintf(&words, "%s\n", tt.name)
+		for _, lib := range []Library{GnuTLS, OpenSSL} {
+			v := judge(parsed, trust, "127.0.0.1", cmp.Or(tt.san, "allow"), time.Now(), lib)
+			want := slices.Clone(tt.want)
+			if lib == OpenSSL {
+				want = append(want, tt.more...)
+			}
+			compare(t, tt.name+", "+string(lib), v, want)
+			fmt.Fprintf(&words, "  %s: %s\n", lib, date.ReplaceAllString(cmp.Or(v.Text(), "accepted"), "DATE"))
+		}
+		if _, err := parseChain(append(chain, []byte("x"))); err == nil ||
+			!strings.HasPrefix(err.Error(), fmt.Sprintf("certificate %d that the server sends: ", len(chain)+1)) {
+			t.Errorf("%s, and what is no certificate: %v", tt.name, err)
+		}
+	}
+	const file = "testdata/verdicts.txt"
+	if os.Getenv("FETTLE_UPDATE") == "1" {
+		if err := os.WriteFile(file, []byte(words.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := os.ReadFile(file); err != nil || string(b) != words.String() {
+		t.Errorf("%v\n%s\nis said, and expected is\n%s", err, words.String(), b)
+	}
+}
 
 // TestAgreesWithClients serves each certificate from a real slapd, over ldaps
 // and StartTLS, and compares what fettle says with what Debian's ldapsearch

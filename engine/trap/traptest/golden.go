@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -40,9 +41,15 @@ import (
 // With FETTLE_UPDATE=1 in the environment all these are written again: read them
 // before they are committed.
 //
+// Each file, table and command that a check asks for is denied once, on a host with findings and on
+// one without.
+//
 // Every trap needs at least a healthy, a trapped and an incomplete host.
 func Golden(t *testing.T, tr *trap.Trap) {
 	t.Helper()
+	if tr.Limit > 0 && tr.Limit < time.Second {
+		t.Errorf("a limit of %s: a busy host takes longer to answer", tr.Limit)
+	}
 	files, _ := filepath.Glob("testdata/*.txtar")
 	for _, must := range []string{"healthy", "trapped", "incomplete"} {
 		if !strings.Contains(strings.Join(files, "\n"), must) {
@@ -51,6 +58,10 @@ func Golden(t *testing.T, tr *trap.Trap) {
 	}
 	for _, f := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) { golden(t, tr, f) })
+	}
+	tried := map[string]bool{}
+	for _, f := range files {
+		refused(t, tr, f, tried)
 	}
 }
 

@@ -152,7 +152,7 @@ func Reloading(file, keyFile string) (func(*tls.ClientHelloInfo) (*tls.Certifica
 	var raw []byte
 	load := func() error {
 		b, err := os.ReadFile(file)
-		if err != nil || bytes.Equal(b, raw) {
+		if err != nil || raw != nil && bytes.Equal(b, raw) {
 			return err
 		}
 		c, err := tls.LoadX509KeyPair(file, keyFile)

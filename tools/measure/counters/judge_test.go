@@ -65,6 +65,15 @@ func TestJudge(t *testing.T) {
 			if len(v.Intervals) != len(c.events) {
 				t.Fatalf("%d intervals, want %d", len(v.Intervals), len(c.events))
 			}
+			conflicts := 0
+			for _, e := range c.events {
+				if e == counters.Conflict {
+					conflicts++
+				}
+			}
+			if v.Conflicts != conflicts {
+				t.Errorf("%d conflicts, want %d", v.Conflicts, conflicts)
+			}
 			for i, iv := range v.Intervals {
 				if iv.Event != c.events[i] || iv.Mark != c.marks[i] || iv.Octets != c.octets[i] {
 					t.Errorf("interval %d: %v %q %d octets, want %v %q %d", i, iv.Event, iv.Mark, iv.Octets, c.events[i], c.marks[i], c.octets[i])

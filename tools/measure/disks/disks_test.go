@@ -2,6 +2,7 @@ package disks
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -26,6 +27,7 @@ func TestJudge(t *testing.T) {
 	}{
 		{"one of four", []Load{member("a", 900, 5), member("b", 900, 6), member("c", 900, 50), member("d", 900, 5)}, "c", true, 50.0 / 6},
 		{"one of two", []Load{member("a", 900, 5), member("b", 900, 40)}, "b", true, 8},
+		{"two, and just not", []Load{member("a", 900, 5), member("b", 900, 17.5)}, "", true, 0},
 		{"two, and not by much", []Load{member("a", 900, 5), member("b", 900, 16)}, "", true, 0},
 		{"alike", []Load{member("a", 900, 5), member("b", 900, 7), member("c", 900, 6)}, "", true, 0},
 		{"fast ones differ by microseconds", []Load{member("a", 900, 0.05), member("b", 900, 0.8), member("c", 900, 0.05)}, "", true, 0},
@@ -40,8 +42,8 @@ func TestJudge(t *testing.T) {
 		var got []string
 		for _, s := range v.Slow {
 			got = append(got, s.Member)
-			if math.Abs(s.Gain-c.gain) > 0.01 {
-				t.Errorf("%s: gain %v, want %v", c.name, s.Gain, c.gain)
+			if math.Abs(s.Gain-c.gain) > 0.01 || s.Ratio != by(s.Wait, s.Others) {
+				t.Errorf("%s: gain %v, want %v; ratio %v of %s by %s", c.name, s.Gain, c.gain, s.Ratio, s.Wait, s.Others)
 			}
 		}
 		if strings.Join(got, " ") != c.slow || v.Compared != c.compared {
@@ -87,7 +89,7 @@ func TestBetween(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := ParseDiskstats("f", []byte("   8       0 sda 110 0 880 94 30 0 240 250 0 6000 60\n"))
+	b, err := ParseDiskstats("f", []byte("\n   8       0 sda 110 0 880 94 30 0 240 250 0 6000 60\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +110,21 @@ func TestBetween(t *testing.T) {
 	}
 	if _, err := Between(b["sda"], a["sda"], time.Second); !errors.Is(err, ErrReset) {
 		t.Errorf("counters that fell: %v", err)
+	}
+	full := Counters{Name: "sda", Reads: 5, ReadSectors: 5, Writes: 5, WriteSectors: 5}
+	for _, fell := range []func(c *Counters){func(c *Counters) { c.Reads-- }, func(c *Counters) { c.ReadSectors-- },
+		func(c *Counters) { c.Writes-- }, func(c *Counters) { c.WriteSectors-- }} {
+		c := full
+		fell(&c)
+		if _, err := Between(full, c, time.Second); !errors.Is(err, ErrReset) {
+			t.Errorf("%+v after %+v: %v", c, full, err)
+		}
+	}
+	if l, err := Between(full, full, time.Second); err != nil || l.Reads+l.Writes+l.Busy != 0 {
+		t.Errorf("idle: %+v, %v", l, err)
+	}
+	if l := SinceBoot(full); l.Reads != 5 || l.Busy != -1 {
+		t.Errorf("since boot: %+v", l)
 	}
 	for _, bad := range []string{"8 0 sda 1 2 3\n", "8 0 sda 1 x 3 4 5 6 7 8 9 10 11\n"} {
 		if _, err := ParseDiskstats("/proc/diskstats", []byte(bad)); err == nil || !strings.HasPrefix(err.Error(), "/proc/diskstats:1: ") {
@@ -139,6 +156,8 @@ func TestParseIostat(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                       "f: no report",
 		"Device tps kB_read/s\nsda 1 2\n":        "f:1: no columns",
+		"Device r/s %util\nsda 1 2\n":            "f:1: no columns",
+		"Device r/s r_await\nsda 1 2\n":          "f:1: no columns",
 		"Device r/s r_await %util\nsda 1\n":      "f:2: 2 columns, expected 4",
 		"Device r/s r_await %util\nsda 1 x 3\n":  "f:2: r_await is \"x\"",
 		"Device r/s r_await %util\nsda -1 1 3\n": "f:2: r/s is \"-1\"",
@@ -172,13 +191,66 @@ func TestParseZpool(t *testing.T) {
 		t.Errorf("%+v", slow)
 	}
 	for text, want := range map[string]string{
-		"nothing": "f: no output",
-		"pool alloc free read write read write\ntank 1 2 3\n":                                 "f:2: 4 columns are too few",
-		"pool alloc free read write read write\ntank 1 2 3 4 5 x\n":                           "f:2: \"x\" is no figure",
-		"pool alloc free read write read write\ntank 1 2 3 4 5 6\n        deep 1 2 3 4 5 6\n": "f:3: deep is indented deeper",
+		"nothing":                          "f: no output",
+		"pool\n":                           "f: no output",
+		"NAME SIZE ALLOC\ntank 1 2\n":      "f: no output",
+		"NAME SIZE ALLOC FREE\ntank 1 2\n": "f:2: 3 columns are too few",
+		"NAME SIZE ALLOC FREE\n  cache\n":  "f:2: 1 columns are too few",
+		strings.Repeat("NAME SIZE ALLOC FREE\n", 2) + strings.Repeat("t 1 1 1\n", deviceLimit+1): "f:10003: more than 10000 devices",
+		"pool alloc free read write read write\ntank 1 2 3\n":                                    "f:2: 4 columns are too few",
+		"pool alloc free read write read write\ntank 1 2 3 4 5 x\n":                              "f:2: \"x\" is no figure",
+		"pool alloc free read write read write\ntank 1 2 3 4 5 6\n        deep 1 2 3 4 5 6\n":    "f:3: deep is indented deeper",
 	} {
 		if _, err := ParseZpool("f", strings.NewReader(text), 0); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestZpoolTree: headings of either name, classes of vdevs, and what is added up over reports.
+func TestZpoolTree(t *testing.T) {
+	const two = "pool alloc free read write read write\nt 0 0 0 0 0 0\n"
+	wide := "pool alloc free read write read write read write read write\nt 1 2 3 4 5 6 7 8 9ms 10ms\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"a pool that is called pool", "vdev alloc free read write read write\npool 1 2 3 4 5 6\n", "pool 1 2 30"},
+		{"of one vdev", "vdev alloc free read write read write\nvdev 1 2 3 4 5 6\n", "vdev 1 2 30"},
+		{"a disk that is called as a class", "NAME SIZE ALLOC FREE\nt 3 1 2\n  cache 3 1 2\nlogs - - -\n  a 3 1 2\n",
+			"t 1 2 0 (cache 1 2 0, a 1 2 0 logs)"},
+		{"an indented heading", "NAME SIZE ALLOC FREE\nt 3 1 2\n  logs - - -\n  a 3 1 2\nu 3 1 2\n  b 3 1 2\n",
+			"t 1 2 0 (a 1 2 0 logs) u 1 2 0 (b 1 2 0)"},
+		{"waits", wide, "t 1 2 30 waits 9ms 10ms"},
+		{"a disk that came, and waits of one report", two + wide + two + "  new 0 0 1 0 0 0\n" +
+			"pool alloc free read write read write\nt 1 2 3 4 5 6\n  newer 0 0 1 0 0 0\n  new 0 0 2 0 0 0\n",
+			"t 1 2 60 waits 4.5ms 5ms (newer 0 0 10, new 0 0 30)"},
+	} {
+		pools, err := ParseZpool("f", strings.NewReader(c.text), 0)
+		var got []string
+		for _, p := range pools {
+			var within []string
+			for _, v := range p.Children {
+				within = append(within, strings.TrimSpace(fmt.Sprintf("%s %v %v %v %s", v.Name, v.Alloc, v.Free, v.Load.Reads, v.Class)))
+			}
+			text := fmt.Sprintf("%s %v %v %v", p.Name, p.Alloc, p.Free, p.Load.Reads)
+			if p.HasWaits {
+				text += fmt.Sprintf(" waits %s %s", p.Load.ReadWait, p.Load.WriteWait)
+			}
+			if within != nil {
+				text += " (" + strings.Join(within, ", ") + ")"
+			}
+			got = append(got, text)
+		}
+		if said := strings.Join(got, " "); err != nil || said != c.want {
+			t.Errorf("%s: %s, %v; want %s", c.name, said, err, c.want)
+		}
+	}
+	for s, want := range map[string]float64{"-": 0, "0": 0, "1.5K": 1536, "14": 14, "2us": 2000, "1e20": -1, "-1": -1,
+		"100000000000000000000": -1, "5Q": -1, "K": -1, "NaN": -1} {
+		got, err := figure(s)
+		if err != nil {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%s: %v, want %v", s, got, want)
 		}
 	}
 }

@@ -97,19 +97,16 @@ func (p *iostat) line(s string) error {
 	}
 	l := Load{Name: f[0], Time: p.took, Assumed: p.assumed}
 	var err error
-	get := func(scale float64, names ...string) float64 {
-		for _, c := range names {
-			i, ok := p.columns[c]
-			if !ok {
-				continue
-			}
-			v, e := strconv.ParseFloat(strings.Replace(f[i], ",", ".", 1), 64)
-			if (e != nil || !(v >= 0 && v < 1e15)) && err == nil {
-				err = fmt.Errorf("%s:%d: %s is %q, expected a number", p.name, p.n, c, f[i])
-			}
-			return v * scale
+	get := func(scale float64, column string) float64 {
+		i, ok := p.columns[column]
+		if !ok {
+			return 0
 		}
-		return 0
+		v, e := strconv.ParseFloat(strings.Replace(f[i], ",", ".", 1), 64)
+		if (e != nil || !(v >= 0 && v < 1e15)) && err == nil {
+			err = fmt.Errorf("%s:%d: %s is %q, expected a number", p.name, p.n, column, f[i])
+		}
+		return v * scale
 	}
 	s1 := p.took.Seconds()
 	l.Reads, l.Writes = get(s1, "r/s"), get(s1, "w/s")
@@ -154,9 +151,7 @@ func (l *Load) add(m Load) {
 	l.WriteWait = weigh(l.WriteWait, l.Writes, m.WriteWait, m.Writes)
 	l.Reads, l.Writes = l.Reads+m.Reads, l.Writes+m.Writes
 	l.ReadBytes, l.WriteBytes = l.ReadBytes+m.ReadBytes, l.WriteBytes+m.WriteBytes
-	if all := (l.Time + m.Time).Seconds(); all > 0 {
-		l.Busy = (l.Busy*l.Time.Seconds() + m.Busy*m.Time.Seconds()) / all
-	}
+	l.Busy = (l.Busy*l.Time.Seconds() + m.Busy*m.Time.Seconds()) / (l.Time + m.Time).Seconds()
 	l.Time += m.Time
 	l.Assumed = l.Assumed || m.Assumed
 }

@@ -90,6 +90,9 @@ func TestLook(t *testing.T) {
 			if took := time.Since(start); took != c.takes {
 				t.Errorf("%s: took %s, want %s", c.name, took, c.takes)
 			}
+			if c.interval == 0 && seen.Groups[0].Members[0].Reads != 1 {
+				t.Errorf("%s: %+v", c.name, seen.Groups[0].Members)
+			}
 			var groups []string
 			for _, g := range seen.Groups {
 				groups = append(groups, g.Name)

@@ -66,6 +66,7 @@ func TestStamps(t *testing.T) {
 		{"2026-11-21T10:00:00+0100", "2026-11-21T10:01:00+0100", 0, time.Minute, false},
 		{"1780000000", "1780000030", 0, 30 * time.Second, false}, {"1000000001", "1000000002", 0, time.Second, false},
 		{"1000000000", "1000000030", 0, Assumed, true}, {"9999999999", "10000000000", 0, Assumed, true},
+		{"01:00:00", "14:00:00", 0, 13 * time.Hour, false}, {"T10:00:00", "T10:00:02", 0, Assumed, true},
 		{"10:00:00", "10:00:00", 0, Assumed, true}, {"10:00:00", "avg-cpu", 0, Assumed, true}, {"avg-cpu", "10:00:00", 0, Assumed, true},
 		{"a b c d e f g 10:00:00", "a b c d e f g 10:00:02", 0, 2 * time.Second, false},
 		{"a b c d e f g h 10:00:00", "a b c d e f g h 10:00:02", 0, Assumed, true},

@@ -50,6 +50,7 @@ func TestRatesAreCounted(t *testing.T) {
 		{"stamped: two seconds", []string{"2026-07-27T22:44:01+0200", "2026-07-27T22:44:03+0200"}, 0, 20, false, 0, 0, false},
 		{"stamped, three reports", []string{"27/07/26 23:59:59", "28/07/26 00:00:01", "28/07/26 00:00:03"},
 			0, 20, true, 80, 4 * time.Second, false},
+		{"one without a stamp", []string{"23:59:59", "00:00:01", "", "00:00:05"}, 0, 20, true, 440, 22 * time.Second, true},
 	} {
 		loads, err := ParseIostat("f", strings.NewReader(iostatText(c.stamps, c.rate)), c.interval)
 		if err != nil {

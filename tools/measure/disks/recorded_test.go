@@ -10,6 +10,7 @@ func TestOfZpool(t *testing.T) {
 	for head, want := range map[string]bool{
 		"              capacity     operations     bandwidth\n": true,
 		"NAME   SIZE  ALLOC   FREE  CKPOINT\n":                  true,
+		"NAME   SIZE  ALLOC\n":                                  false,
 		"Device r/s r_await w/s w_await %util\n":                false,
 		"capacity\n":                                            false,
 		"":                                                      false,
@@ -43,6 +44,24 @@ func TestGroupsOfIostat(t *testing.T) {
 		if said != want {
 			t.Errorf("--group %s: %s, want %s", names, said, want)
 		}
+	}
+}
+
+// TestRecorded: zpool list tells nothing of what disks did.
+func TestRecorded(t *testing.T) {
+	tree := "t 1 2 3 4 5 6\n  sda 1 2 3 4 5 6\n  sdb 1 2 3 4 5 6\n"
+	for head, want := range map[string]int{"NAME ALLOC FREE CAP\n": 0, "pool alloc free read write read write\n": 1} {
+		pools, err := ParseZpool("f", strings.NewReader(head+tree), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := Recorded(pools); len(s.Groups) != want || !s.Rule.Assumed || len(s.Pools) != 1 {
+			t.Errorf("%s: %+v", head, s)
+		}
+	}
+	pools, err := ParseZpool("f", strings.NewReader("pool alloc free read write read write\nt 1 2 3 4 5 6\n  sda 1 2 3 4 5 6\n"), 0)
+	if s := Recorded(pools); err != nil || len(s.Groups) != 0 {
+		t.Errorf("one disk alone: %+v, %v", s.Groups, err)
 	}
 }
 

@@ -37,10 +37,12 @@ func TestShares(t *testing.T) {
 		{"raidz and a disk", old, []*Vdev{raidz, vdev("d", 0, 768, 0)}, 0.66, 0.66, 0.665},
 		// Since 2.4 turns are alike, but the raidz writes half as much again in parity.
 		{"raidz and a disk, 2.4", new24, []*Vdev{raidz, vdev("d", 0, 768, 0)}, 0.6, 1.5 / 4, 3.75 / 4.75},
+		{"one is full", old, []*Vdev{vdev("a", 500, 0, 0), vdev("b", 0, 480, 0)}, 1.0 / 17, 0, 1.0 / 3},
+		{"of no size, 2.4", new24, []*Vdev{vdev("a", 0, 0, 0), vdev("b", 0, 0, 0)}, 0.5, 0, 0.5},
 		{"nothing free", old, []*Vdev{vdev("a", 5, 0, 0), vdev("b", 5, 0, 0)}, 0.5, 0.5, 0.5},
 	} {
 		s := c.rule.Shares(c.vdevs)[0]
-		if math.Abs(s.Predicted-c.predicted) > 0.005 || math.Abs(s.Low-c.low) > 0.005 || math.Abs(s.High-c.high) > 0.01 {
+		if !(math.Abs(s.Predicted-c.predicted) <= 0.005 && math.Abs(s.Low-c.low) <= 0.005 && math.Abs(s.High-c.high) <= 0.01) {
 			t.Errorf("%s: %.3f (%.3f to %.3f), want %.3f (%.3f to %.3f)", c.name, s.Predicted, s.Low, s.High, c.predicted, c.low, c.high)
 		}
 	}
@@ -49,6 +51,8 @@ func TestShares(t *testing.T) {
 func TestCompare(t *testing.T) {
 	mirror := vdev("mirror-0", 0, 512, 40) // twice 20
 	mirror.Children = []*Vdev{vdev("a", 0, 0, 20), vdev("b", 0, 0, 20)}
+	raidz := vdev("raidz1-0", 0, 256, 30)
+	raidz.Children = []*Vdev{vdev("a", 0, 0, 10), vdev("b", 0, 0, 10), vdev("c", 0, 0, 10)}
 	for _, c := range []struct {
 		name   string
 		rule   Rule
@@ -62,6 +66,8 @@ func TestCompare(t *testing.T) {
 		{"beyond it", new24, []*Vdev{vdev("a", 0, 500, 90), vdev("b", 0, 500, 10)}, true, "b"},
 		{"too little", old, []*Vdev{vdev("a", 0, 500, 3), vdev("b", 0, 500, 1)}, false, "b"},
 		{"nothing", old, []*Vdev{vdev("a", 0, 500, 0), vdev("b", 0, 500, 0)}, false, ""},
+		{"a raidz counts whole", old, []*Vdev{raidz, vdev("d", 0, 512, 30)}, true, ""},
+		{"a mirror whose sides are not listed", old, []*Vdev{vdev("mirror-0", 0, 512, 20), vdev("c", 0, 512, 20)}, true, ""},
 		{"a mirror counts once", old, []*Vdev{mirror, vdev("c", 0, 512, 20)}, true, ""},
 	} {
 		shares := c.rule.Shares(c.vdevs)
@@ -72,6 +78,27 @@ func TestCompare(t *testing.T) {
 		}
 		if got.Enough != c.enough || lags != c.lags {
 			t.Errorf("%s: %+v, %q lags; shares %+v", c.name, got, lags, shares)
+		}
+	}
+	const half = enoughWritten / 2
+	for _, c := range []struct {
+		name   string
+		shares []Share
+		enough bool
+		lags   string
+	}{
+		{"just enough, and just near enough", []Share{{Low: nearEnough, WrittenBytes: half}, {Written: 1, WrittenBytes: half}}, true, ""},
+		{"got nothing", []Share{{Vdev: "a", Low: 0.5, WrittenBytes: half}, {Written: 1, WrittenBytes: half - 1}}, false, "a"},
+		{"nothing was written", []Share{{Vdev: "a", Low: 0.5, Written: -1}}, false, ""},
+		{"the second lags more", []Share{{Vdev: "a", Low: 0.5, Written: 0.3}, {Vdev: "b", Low: 0.5, Written: 0.1}}, false, "b"},
+	} {
+		got := Compare(c.shares)
+		lags := ""
+		if got.Lags != nil {
+			lags = got.Lags.Vdev
+		}
+		if got.Enough != c.enough || lags != c.lags {
+			t.Errorf("%s: enough %v, %q lags", c.name, got.Enough, lags)
 		}
 	}
 	// The prediction is for what was written while looked at: 500 of 1500 were free
@@ -121,8 +148,14 @@ func TestRuleOf(t *testing.T) {
 			t.Errorf("%s: %d parameters read", c.name, read)
 		}
 	}
-	if _, err := RuleOf(t.Context(), hosttest.New(t, dir+"metaslab_aliquot --\n-1\n")); err == nil {
-		t.Error("an aliquot of -1 was taken")
+	for aliquot, want := range map[string]string{"1": "", "1099511627776": "", "0": "no", "-1": "no", "x": "no", "1099511627777": "no"} {
+		_, err := RuleOf(t.Context(), hosttest.New(t, dir+"metaslab_aliquot --\n"+aliquot+"\n"))
+		if want != "" {
+			want = Parameters + "metaslab_aliquot is \"" + aliquot + "\", expected a number of bytes"
+		}
+		if err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("an aliquot of %s: %v, want %q", aliquot, err, want)
+		}
 	}
 }
 
@@ -135,6 +168,20 @@ func TestDataDisks(t *testing.T) {
 		}
 		if got := v.dataDisks(); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		children int
+		disks    int
+		overhead float64
+	}{{"raidz3-0", 3, 1, 1}, {"raidz3-0", 4, 1, 4}, {"raidzilla", 11, 1, 1},
+		{"draid2:4d:11c:1s-0", 11, 8, 1.5}, {"draid1:8d:11c:0s-2", 11, 10, 1.125},
+
+		{"draid1:0d:11c:1s", 11, 9, 10.0 / 9}, {"draid2:3c:2s-0", 3, 1, 3}, {"raidz2-1", 6, 4, 1.5}} {
+		v := Vdev{Name: c.name, Children: make([]*Vdev, c.children)}
+		if v.dataDisks() != c.disks || v.overhead() != c.overhead {
+			t.Errorf("%s of %d: %d data disks, overhead %v; want %+v", c.name, c.children, v.dataDisks(), v.overhead(), c)
 		}
 	}
 }

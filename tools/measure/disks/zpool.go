@@ -87,7 +87,7 @@ func (p *zpool) line(s string) error {
 	switch {
 	case len(f) == 0, strings.Trim(trimmed, "- \t") == "", f[0] == "capacity":
 		return nil
-	case f[0] == "pool" && len(f) > 2 && f[1] == "alloc" || f[0] == "vdev" && len(f) > 2 && f[1] == "alloc":
+	case (f[0] == "pool" || f[0] == "vdev") && len(f) > 1 && f[1] == "alloc":
 		p.report()
 		return nil
 	case f[0] == "NAME" && len(f) > 3:
@@ -101,7 +101,7 @@ func (p *zpool) line(s string) error {
 		return nil // the date, or whatever is above
 	}
 	depth := (len(s) - len(trimmed)) / 2
-	if classes[f[0]] && depth == 0 || len(f) > 1 && strings.Trim(f[1], "-") == "" && classes[f[0]] {
+	if classes[f[0]] && (depth == 0 || len(f) > 1 && strings.Trim(f[1], "-") == "") {
 		p.class = f[0]
 		return nil
 	}

@@ -135,10 +135,13 @@ func (w *nftWalk) rule(table string, expr []map[string]any, depth int) string {
 			case "jump", "goto":
 				target, _ := v.(map[string]any)["target"].(string)
 				got := w.chain(table, target, depth+1)
+				if got == "" && kind == "goto" { // its end is the end of this chain (nft(8))
+					got = "return"
+				}
 				if got != "" && !sure {
 					return "?"
 				}
-				if got != "" || kind == "goto" {
+				if got != "" {
 					return got
 				}
 			}
@@ -257,20 +260,20 @@ func (w *iptWalk) chain(name string, depth int) string {
 		if hit == "no" || target == "" || target == "LOG" || target == "NFLOG" {
 			continue
 		}
-		if target == "RETURN" {
-			if hit == "?" {
-				return "?"
-			}
-			return ""
-		}
 		got := target
-		if target != "ACCEPT" && target != "DROP" && target != "REJECT" {
+		if !slices.Contains([]string{"ACCEPT", "DROP", "REJECT", "RETURN"}, target) {
 			got = w.chain(target, depth+1)
-		}
-		if got != "" {
-			if hit == "?" {
-				return "?"
+			if got == "" && r[len(r)-2] == "-g" { // its end is the end of this chain (iptables(8))
+				got = "RETURN"
 			}
+		}
+		switch {
+		case got == "":
+		case hit == "?":
+			return "?"
+		case got == "RETURN":
+			return ""
+		default:
 			return got
 		}
 	}
