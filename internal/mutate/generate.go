@@ -20,14 +20,14 @@ var grave = []string{
 	"fleet/hub/join", "fleet/hub/store", "fleet/hub/web/login", "host/confine", "host/redact", "tools/netboot/renew", "tools/totp",
 }
 
-// further are tests of a package in another one, as arguments of go test: they run where
-// its own notice nothing.
-var further = map[string][]string{
+// further are tests of a package in another one: they run where its own notice nothing.
+var further = map[string][]suite{
 	"cli/app": scripts, "cli/check": scripts, "cli/fix": scripts, "engine/run": scripts,
-	"engine/remedy/machine": {"./engine/remedy"}, "engine/remedy/step": {"./engine/remedy"}, "host/confine": {"./engine/run"},
+	"engine/remedy/machine": {{folder: "engine/remedy", names: "."}}, "engine/remedy/step": {{folder: "engine/remedy", names: "."}},
+	"host/confine": {{folder: "engine/run", names: "."}},
 }
 
-var scripts = []string{"./cli", "-run", "^TestScripts$"}
+var scripts = []suite{{folder: "cli", names: "^TestScripts$"}}
 
 // Of 100 generated mistakes that compile, so many must be noticed.
 const (
@@ -105,7 +105,7 @@ func (g *generation) run(ctx context.Context, w io.Writer) error {
 
 // try makes the mistakes of one package and runs its tests with each.
 func (g *generation) try(ctx context.Context, pkg string, same map[string]string) (*score, error) {
-	p, err := build(ctx, pkg, further[pkg])
+	p, err := build(ctx, pkg, further[pkg]...)
 	if err != nil {
 		return nil, err
 	}

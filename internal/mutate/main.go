@@ -31,6 +31,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -45,7 +46,7 @@ func main() {
 	limit := flag.Duration("limit", 2*time.Minute, "with packages: how long tests may take, with a mistake or without")
 	graves := flag.Bool("grave", false, "make mistakes in all packages on which data or access depend")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	pkgs := flag.Args()
 	if *graves {

@@ -28,52 +28,51 @@ type program struct {
 	spent   time.Duration // of CPU time, by compiler and tests
 }
 
-// suite are tests of one package.
+// suite are those tests of a package whose names match a regular expression.
 type suite struct {
-	binary, folder string
-	args           []string
-	met            []uint32      // which mistakes they come to; 0: not
-	took           time.Duration // without a mistake
+	folder, names string
+	binary        string
+	tests         []*test
 }
 
-// Who takes five times as long as without the mistake, and this, hangs.
+type test struct {
+	name string
+	met  []uint32      // which mistakes it comes to; 0: not
+	took time.Duration // without a mistake
+}
+
+// Tests that take five times as long as without the mistake, and this, hang.
 const leastPatience = 10 * time.Second
 
 //go:embed switch.go.txt
 var switches string
 
-// build compiles the package's own tests, and those in another one, as arguments of go test.
-func build(ctx context.Context, pkg string, further []string) (*program, error) {
-	loaded, err := packages.Load(&packages.Config{Context: ctx, Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
-		packages.NeedImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo}, "./"+pkg)
+// build compiles the package's own tests, and further ones.
+func build(ctx context.Context, pkg string, further ...suite) (p *program, err error) {
+	of, err := load(ctx, pkg)
 	if err != nil {
 		return nil, err
 	}
-	of := loaded[0]
-	if len(of.Errors) > 0 {
-		return nil, of.Errors[0]
-	}
-	folder, err := filepath.Abs(pkg)
-	if err != nil {
-		return nil, err
-	}
-	p := &program{}
+	p = &program{}
 	if p.dir, err = os.MkdirTemp("", "fettle-mutants-"); err != nil {
 		return nil, err
 	}
-	err = os.Chmod(p.dir, 0o755) // tests run as other users, too
-	overlay := ""
-	if err == nil {
-		overlay, err = p.write(of, pkg, folder)
-	}
-	for _, tests := range [][]string{{"./" + pkg}, further} {
-		if err == nil && tests != nil {
-			err = p.compile(ctx, overlay, tests)
+	defer func() {
+		if err != nil {
+			p.remove()
 		}
-	}
-	if err != nil {
-		p.remove()
+	}()
+	if err := os.Chmod(p.dir, 0o755); err != nil { // tests run as other users, too
 		return nil, err
+	}
+	overlay, err := p.write(of, pkg)
+	if err != nil || len(p.mutants) == 0 {
+		return p, err
+	}
+	for _, s := range append([]suite{{folder: pkg, names: "."}}, further...) {
+		if err := p.compile(ctx, overlay, s); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
 }
@@ -83,27 +82,29 @@ func (p *program) remove() {
 	os.RemoveAll(p.dir)
 }
 
+// load reads a package with its types.
+func load(ctx context.Context, pkg string) (*packages.Package, error) {
+	all, err := packages.Load(&packages.Config{Context: ctx, Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+		packages.NeedImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo}, "./"+pkg)
+	if err != nil {
+		return nil, err
+	}
+	if len(all[0].Errors) > 0 {
+		return nil, all[0].Errors[0]
+	}
+	return all[0], nil
+}
+
 // write writes the package with its mistakes, and returns the file that puts it in the place of the original.
-func (p *program) write(of *packages.Package, pkg, folder string) (overlay string, err error) {
-	prefix := "mistake"
-	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
+func (p *program) write(of *packages.Package, pkg string) (overlay string, err error) {
+	prefix, err := unused(of.Dir, "mistake")
 	if err != nil {
 		return "", err
 	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			return "", err
-		}
-		for bytes.Contains(append(b, name...), []byte(prefix)) {
-			prefix += "_"
-		}
-	}
-	mutants, copies, err := switched(of, pkg, prefix)
-	if err != nil {
+	var copies map[string][]byte
+	if p.mutants, copies, err = switched(of, pkg, prefix); err != nil {
 		return "", err
 	}
-	p.mutants = mutants
 	state := filepath.Join(p.dir, "state")
 	if p.state, err = os.OpenFile(state, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		return "", err
@@ -111,8 +112,8 @@ func (p *program) write(of *packages.Package, pkg, folder string) (overlay strin
 	if err := errors.Join(p.state.Chmod(0o666), p.set(0)); err != nil {
 		return "", err
 	}
-	copies[filepath.Join(folder, prefix+".go")] = []byte(strings.NewReplacer("PREFIX", prefix, "NAME", of.Name, "FILE", state,
-		"COUNT", fmt.Sprint(1+len(mutants))).Replace(switches))
+	copies[filepath.Join(of.Dir, prefix+".go")] = []byte(strings.NewReplacer("PREFIX", prefix, "NAME", of.Name, "FILE", state,
+		"COUNT", fmt.Sprint(1+len(p.mutants))).Replace(switches))
 	replace := map[string]string{}
 	for name, src := range copies {
 		replace[name] = filepath.Join(p.dir, filepath.Base(name))
@@ -128,20 +129,34 @@ func (p *program) write(of *packages.Package, pkg, folder string) (overlay strin
 	return overlay, os.WriteFile(overlay, b, 0o600)
 }
 
-// compile makes the binary of some tests, if there are any.
-func (p *program) compile(ctx context.Context, overlay string, tests []string) error {
-	s := &suite{binary: filepath.Join(p.dir, fmt.Sprintf("%d.test", len(p.suites))), folder: tests[0],
-		args: []string{"-test.short", "-test.failfast", "-test.paniconexit0"}}
-	for _, arg := range tests[1:] {
-		s.args = append(s.args, strings.Replace(arg, "-", "-test.", 1))
+// unused is a word that no Go in a folder contains, nor a name of its files: what begins with it is new there.
+func unused(dir, word string) (string, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", s.binary, tests[0])
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		for bytes.Contains(append(b, name...), []byte(word)) {
+			word += "_"
+		}
+	}
+	return word, nil
+}
+
+// compile makes the binary of some tests, if there are any.
+func (p *program) compile(ctx context.Context, overlay string, s suite) error {
+	s.binary = filepath.Join(p.dir, fmt.Sprintf("%d.test", len(p.suites)))
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", s.binary, "./"+s.folder)
 	out, err := p.combined(cmd)
 	if err != nil {
-		return fmt.Errorf("%s with its mistakes: %w: %s", tests[0], err, lastLines(string(out), 20))
+		return fmt.Errorf("%s with its mistakes: %w: %s", s.folder, err, lastLines(string(out), 20))
 	}
 	if _, err := os.Stat(s.binary); err == nil {
-		p.suites = append(p.suites, s)
+		p.suites = append(p.suites, &s)
 	}
 	return nil
 }
@@ -158,21 +173,27 @@ func (p *program) set(n int) error {
 	return err
 }
 
-// asItIs runs the tests without a mistake: they must pass in time, and tell what they come to.
+// asItIs runs each test without a mistake: it must pass in time, and tells what it comes to.
 func (p *program) asItIs(ctx context.Context, limit time.Duration) error {
 	for _, s := range p.suites {
-		start := time.Now()
-		if how, out := p.run(ctx, s, 0, limit); how != missed {
-			return fmt.Errorf("the tests of %s fail as they are: %s", s.folder, lastLines(out, 10))
-		}
-		s.took = time.Since(start)
-		s.met = make([]uint32, 1+len(p.mutants))
-		b := make([]byte, 4*len(s.met))
-		if _, err := p.state.ReadAt(b, 0); err != nil {
-			return err
-		}
-		if _, err := binary.Decode(b, binary.NativeEndian, s.met); err != nil {
-			return err
+		_, names := p.run(ctx, s, limit, "-test.list", s.names)
+		for name := range strings.FieldsSeq(names) {
+			if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") && !strings.HasPrefix(name, "Example") {
+				continue
+			}
+			one, start := &test{name: name, met: make([]uint32, 1+len(p.mutants))}, time.Now()
+			if how, out := p.with(ctx, s, 0, limit, one); how != missed {
+				return fmt.Errorf("%s of %s fails as it is: %s", name, s.folder, lastLines(out, 10))
+			}
+			one.took = time.Since(start)
+			b := make([]byte, 4*len(one.met))
+			if _, err := p.state.ReadAt(b, 0); err != nil {
+				return err
+			}
+			if _, err := binary.Decode(b, binary.NativeEndian, one.met); err != nil {
+				return err
+			}
+			s.tests = append(s.tests, one)
 		}
 	}
 	return nil
@@ -184,24 +205,40 @@ const hung = "HANGS"
 // try runs the tests that come to a mistake with it, until some notice it.
 func (p *program) try(ctx context.Context, m *mutant, limit time.Duration) string {
 	for _, s := range p.suites {
-		if s.met[m.n] == 0 {
+		patience := leastPatience
+		var met []*test
+		for _, one := range s.tests {
+			if one.met[m.n] != 0 {
+				met, patience = append(met, one), patience+5*one.took
+			}
+		}
+		if met == nil {
 			continue
 		}
-		if how, _ := p.run(ctx, s, m.n, min(limit, max(5*s.took, leastPatience))); how != missed {
+		if how, _ := p.with(ctx, s, m.n, min(limit, patience), met...); how != missed {
 			return how
 		}
 	}
 	return missed
 }
 
-// run runs tests with a mistake. All that they started ends with them.
-func (p *program) run(ctx context.Context, s *suite, n int, limit time.Duration) (how, said string) {
+// with runs some tests with a mistake.
+func (p *program) with(ctx context.Context, s *suite, n int, limit time.Duration, tests ...*test) (how, said string) {
 	if err := p.set(n); err != nil {
 		return stale, err.Error()
 	}
+	var names []string
+	for _, one := range tests {
+		names = append(names, one.name)
+	}
+	return p.run(ctx, s, limit, "-test.short", "-test.failfast", "-test.paniconexit0", "-test.run", "^("+strings.Join(names, "|")+")$")
+}
+
+// run runs the binary of some tests. All that it started ends with it.
+func (p *program) run(ctx context.Context, s *suite, limit time.Duration, args ...string) (how, said string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.binary, s.args...)
+	cmd := exec.CommandContext(ctx, s.binary, args...)
 	cmd.Dir = s.folder
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

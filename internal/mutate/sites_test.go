@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -93,6 +94,8 @@ type file struct{ closed int }
 func (f *file) Close() { f.closed++ }
 
 func patient(n int) bool { return n < 1 }
+
+func Further(n int) bool { return n < 1 }
 `
 
 // The tests of that package print what each F returns, in a process that they start without any environment, and as
@@ -116,7 +119,7 @@ func result(f func() any) (out string) {
 
 func TestAll(t *testing.T) {
 	if len(os.Getenv("PATH")) > 0 {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestAll$")
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 		cmd.Env = []string{"NO=1"}
 		cmd.Stdout = os.Stdout
 		if os.Getuid() == 0 {
@@ -147,13 +150,17 @@ func made(t *testing.T) *program {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module p\n\ngo 1.26\n", "p.go": src + around + all + "}\n", "p_test.go": itsTest,
+		"mistake.go": "package p\n\nfunc mistakeOn() {}\n",
+		"q/q_test.go": "package q\n\nimport (\n\t\"p\"\n\t\"testing\"\n)\n\n" +
+			"func TestQ(t *testing.T) { if !p.Further(0) { t.Fail() } }\n\nfunc TestR(t *testing.T) { t.Fail() }\n",
 		"other_plan9.go": "package p\n\nfunc F0() any { return 1 + nothing }\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Chdir(dir)
-	p, err := build(t.Context(), ".", nil)
+	p, err := build(t.Context(), ".", suite{folder: "q", names: "^TestQ$"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +176,7 @@ func made(t *testing.T) *program {
 func TestKinds(t *testing.T) {
 	p := made(t)
 	results := func(n int) []string {
-		_, said := p.run(t.Context(), p.suites[0], n, time.Minute)
+		_, said := p.with(t.Context(), p.suites[0], n, time.Minute, p.suites[0].tests...)
 		var out []string
 		for i := range kinds {
 			_, result, _ := strings.Cut(said, fmt.Sprintf("\nF%d: ", i))
@@ -212,28 +219,35 @@ func TestKinds(t *testing.T) {
 // The line of the first of the kinds.
 const firstKind = 9
 
-// What the tests started ends with them when they do not end by themselves.
-func TestHangs(t *testing.T) {
+// What the tests of a package do not notice, further ones may.
+func TestTry(t *testing.T) {
 	p := made(t)
-	pid := ""
 	for _, m := range p.mutants {
-		if m.text != "func patient(n int) bool { return n < 1 }" {
+		want := map[string]string{
+			"func patient(n int) bool { return n < 1 }: < becomes <=": missed,
+			"func Further(n int) bool { return n < 1 }: < becomes <=": missed,
+			"func Further(n int) bool { return n < 1 }: < becomes >=": noticed,
+		}[m.text+": "+m.what]
+		if want == "" {
 			continue
 		}
-		want := map[string]string{"< becomes <=": missed, "< becomes >=": hung}[m.what]
-		how, said := p.run(t.Context(), p.suites[0], m.n, 3*time.Second)
-		if how != want {
-			t.Errorf("%s: %s, want %s", m.what, how, want)
+		if how := p.try(t.Context(), m, time.Minute); how != want {
+			t.Errorf("%s: %s, want %s", m.id(), how, want)
 		}
-		_, after, _ := strings.Cut(said, "PID ")
-		pid += after
 	}
-	means.Ends(t)
-	for {
-		// A zombie whose parent has ended with it is gone as soon as init has seen it.
-		if stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat")); err != nil || strings.Contains(string(stat), ") Z ") {
-			return
-		}
-		time.Sleep(time.Millisecond)
+}
+
+// All that tests started ends when they hang.
+func TestHangs(t *testing.T) {
+	p := made(t)
+	i := slices.IndexFunc(p.mutants, func(m *mutant) bool { return strings.HasPrefix(m.text, "func patient") && m.what == "< becomes >=" })
+	how, said := p.with(t.Context(), p.suites[0], p.mutants[i].n, 3*time.Second, p.suites[0].tests...)
+	_, pid, _ := strings.Cut(said, "PID ")
+	if how != hung || pid == "" {
+		t.Fatal(how, said)
 	}
+	means.Until(t, "the process of the tests has ended", func() bool {
+		stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+		return err != nil || strings.Contains(string(stat), ") Z ") // until init has seen that it has
+	})
 }
