@@ -182,8 +182,11 @@ func (p *program) asItIs(ctx context.Context, limit time.Duration) error {
 				continue
 			}
 			one, start := &test{name: name, met: make([]uint32, 1+len(p.mutants))}, time.Now()
-			if how, out := p.with(ctx, s, 0, limit, one); how != missed {
+			switch how, out := p.with(ctx, s, 0, limit, one); how {
+			case noticed:
 				return fmt.Errorf("%s of %s fails as it is: %s", name, s.folder, lastLines(out, 10))
+			case hung:
+				return fmt.Errorf("%s of %s takes more than %s as it is", name, s.folder, limit)
 			}
 			one.took = time.Since(start)
 			b := make([]byte, 4*len(one.met))
@@ -231,7 +234,8 @@ func (p *program) with(ctx context.Context, s *suite, n int, limit time.Duration
 	for _, one := range tests {
 		names = append(names, one.name)
 	}
-	return p.run(ctx, s, limit, "-test.short", "-test.failfast", "-test.paniconexit0", "-test.run", "^("+strings.Join(names, "|")+")$")
+	return p.run(ctx, s, limit, "-test.short", "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$",
+		"-test.paniconexit0", "-test.timeout", "10m") // as by go test
 }
 
 // run runs the binary of some tests. All that it started ends with it.
