@@ -176,7 +176,10 @@ func (p *program) set(n int) error {
 // asItIs runs each test without a mistake: it must pass in time, and tells what it comes to.
 func (p *program) asItIs(ctx context.Context, limit time.Duration) error {
 	for _, s := range p.suites {
-		_, names := p.run(ctx, s, limit, "-test.list", s.names)
+		how, names := p.run(ctx, s, limit, "-test.list", s.names)
+		if how != missed {
+			return fmt.Errorf("the tests of %s do not start: %s", s.folder, lastLines(names, 10))
+		}
 		for name := range strings.FieldsSeq(names) {
 			if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") && !strings.HasPrefix(name, "Example") {
 				continue

@@ -10,7 +10,7 @@ import (
 	"fettle/internal/means"
 )
 
-// Each run makes mistakes in one package, as many as fit.
+// Each run makes mistakes in as many packages as fit, this many in each at most.
 const (
 	rotaMistakes = 300
 	rotaBudget   = 40 * time.Second // of CPU time; the compiler's counts
@@ -23,28 +23,33 @@ var slow = []string{"engine/remedy", "engine/remedy/machine", "engine/remedy/ste
 // others what is not noticed is told, and no more.
 var reached = []string{"fleet/agent/spool"}
 
-// TestRota makes mistakes in the package whose turn it is, by the number of commits.
+// TestRota makes mistakes in the package whose turn it is, by the number of commits, and in those after it.
 func TestRota(t *testing.T) {
-	means.Short(t, "compiles a package, and runs its tests with some hundred mistakes")
+	means.Short(t, "compiles some packages, and runs their tests with some hundred mistakes")
 	t.Chdir("../..")
-	turn := means.Commits(t)
-	pkgs := rotaPackages()
-	pkg := pkgs[turn%len(pkgs)]
 	same, err := readEquivalents(equivalents)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &generation{sample: rotaMistakes, turn: turn / len(pkgs), limit: time.Minute, budget: rotaBudget, log: os.Stderr}
-	s, err := g.try(t.Context(), pkg, same)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%s: %d of %d mistakes are noticed, in %s of CPU time", pkg, s.noticed, s.tried(), s.spent.Round(time.Second))
-	for _, m := range s.survivors {
-		t.Logf("not noticed: %s", m)
-	}
-	if slices.Contains(reached, pkg) && improbable(s.noticed, s.tried(), s.wanted()) {
-		t.Errorf("%s: only %d of %d mistakes are noticed: go run ./internal/mutate %s", pkg, s.noticed, s.tried(), pkg)
+	turn, pkgs, left := means.Commits(t), rotaPackages(), rotaBudget
+	for i := range pkgs {
+		if left <= 0 {
+			break
+		}
+		pkg := pkgs[(turn+i)%len(pkgs)]
+		g := &generation{sample: rotaMistakes, turn: turn / len(pkgs), limit: time.Minute, budget: left, log: os.Stderr}
+		s, err := g.try(t.Context(), pkg, same)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left -= s.spent
+		t.Logf("%s: %d of %d mistakes are noticed, in %s of CPU time", pkg, s.noticed, s.tried(), s.spent.Round(time.Second))
+		for _, m := range s.survivors {
+			t.Logf("not noticed: %s", m)
+		}
+		if slices.Contains(reached, pkg) && improbable(s.noticed, s.tried(), s.wanted()) {
+			t.Errorf("%s: only %d of %d mistakes are noticed: go run ./internal/mutate %s", pkg, s.noticed, s.tried(), pkg)
+		}
 	}
 }
 
