@@ -79,8 +79,6 @@ var kinds = []kind{
 }
 
 const around = `
-const limit = 10
-
 var spoken string
 
 func say[T any](name string, v T) T { spoken += name; return v }
@@ -96,6 +94,8 @@ func (f *file) Close() { f.closed++ }
 func patient(n int) bool { return n < 1 }
 
 func Further(n int) bool { return n < 1 }
+
+func mistakePick() {}
 `
 
 // The tests of that package print what each F returns, in a process that they start without any environment, and as
@@ -150,7 +150,7 @@ func made(t *testing.T) *program {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module p\n\ngo 1.26\n", "p.go": src + around + all + "}\n", "p_test.go": itsTest,
-		"mistake.go": "package p\n\nfunc mistakeOn() {}\n",
+		"mistake.go": "package p\n\nconst limit = 10\n",
 		"q/q_test.go": "package q\n\nimport (\n\t\"p\"\n\t\"testing\"\n)\n\n" +
 			"func TestQ(t *testing.T) { if !p.Further(0) { t.Fail() } }\n\nfunc TestR(t *testing.T) { t.Fail() }\n",
 		"other_plan9.go": "package p\n\nfunc F0() any { return 1 + nothing }\n"} {
