@@ -1,23 +1,18 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 )
-
-// Generated mistakes are tried without copying the source: go test -overlay puts
-// the changed file in the place of the one on disk.
 
 // grave are the packages where people's data or access depend on the code.
 var grave = []string{
@@ -25,18 +20,14 @@ var grave = []string{
 	"fleet/hub/join", "fleet/hub/store", "fleet/hub/web/login", "host/confine", "host/redact", "tools/netboot/renew", "tools/totp",
 }
 
-// further are tests of a package in another one, as arguments of go test: they run where
-// its own notice nothing.
-var further = map[string][]string{
+// further are tests of a package in another one: they run where its own notice nothing.
+var further = map[string][]suite{
 	"cli/app": scripts, "cli/check": scripts, "cli/fix": scripts, "engine/run": scripts,
-	"engine/remedy/machine": {"./engine/remedy"}, "engine/remedy/step": {"./engine/remedy"}, "host/confine": {"./engine/run"},
+	"engine/remedy/machine": {{folder: "engine/remedy", names: "."}}, "engine/remedy/step": {{folder: "engine/remedy", names: "."}},
+	"host/confine": {{folder: "engine/run", names: "."}},
 }
 
-var scripts = []string{"./cli", "-run", "^TestScripts$"}
-
-// children are packages of which much runs in processes that the tests start: coverage
-// does not see it, so their tests run for each mistake, wherever it is.
-var children = []string{"engine/run", "host/confine", "lab/guest"}
+var scripts = []suite{{folder: "cli", names: "^TestScripts$"}}
 
 // Of 100 generated mistakes that compile, so many must be noticed.
 const (
@@ -56,18 +47,20 @@ type generation struct {
 	limit  time.Duration
 	log    io.Writer
 	budget time.Duration // of CPU time, after which no further mistake is tried; 0: none
-	spent  time.Duration // of CPU time, by compiler and tests
 }
 
 // score is how a package fared.
 type score struct {
-	pkg                                       string
-	noticed, missed, hung, invalid, left, all int
-	survivors                                 []string
+	pkg                              string
+	noticed, missed, hung, left, all int
+	survivors                        []string
+	spent                            time.Duration // of CPU time, by compiler and tests
 }
 
+func (s *score) tried() int { return s.noticed + s.missed + s.hung }
+
 func (s *score) percent() int {
-	if n := s.noticed + s.missed + s.hung; n > 0 {
+	if n := s.tried(); n > 0 {
 		return 100 * s.noticed / n
 	}
 	return 100
@@ -92,18 +85,8 @@ func (g *generation) run(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(
-			w,
-			"| %s | %d | %d | %d | %d | %d | %d | %d |\n",
-			s.pkg,
-			s.all,
-			s.noticed,
-			s.missed,
-			s.hung,
-			s.left,
-			s.percent(),
-			s.wanted(),
-		)
+		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %d |\n",
+			s.pkg, s.all, s.noticed, s.missed, s.hung, s.left, s.percent(), s.wanted())
 		for _, m := range s.survivors {
 			fmt.Fprintf(g.log, "NOT NOTICED %s\n", m)
 		}
@@ -122,21 +105,17 @@ func (g *generation) run(ctx context.Context, w io.Writer) error {
 
 // try makes the mistakes of one package and runs its tests with each.
 func (g *generation) try(ctx context.Context, pkg string, same map[string]string) (*score, error) {
+	p, err := build(ctx, pkg, further[pkg]...)
+	if err != nil {
+		return nil, err
+	}
+	defer p.remove()
+	if err := p.asItIs(ctx, g.limit); err != nil {
+		return nil, err
+	}
 	s := &score{pkg: pkg}
-	tests := []string{"./" + pkg}
-	covered, err := g.coverage(ctx, pkg)
-	if err != nil {
-		return nil, err
-	}
-	all, err := mutantsOf(ctx, pkg)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range chosen(all, g.sample, g.turn) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if g.budget > 0 && g.spent > g.budget {
+	for _, m := range chosen(p.mutants, g.sample, g.turn) {
+		if g.budget > 0 && p.spent > g.budget {
 			break
 		}
 		s.all++
@@ -144,29 +123,9 @@ func (g *generation) try(ctx context.Context, pkg string, same map[string]string
 			s.left++
 			continue
 		}
-		src, err := os.ReadFile(m.file)
-		if err != nil {
-			return nil, err
-		}
-		changed := m.apply(src)
-		how := missed
-		switch {
-		case !valid(changed):
-			how = stale
-		case m.ran == 0 || covered.has(m.file, m.ran) || slices.Contains(children, pkg):
-			how = g.goTest(ctx, m.file, changed, tests)
-		default: // no test runs it, and it is none if it does not compile
-			how = g.goTest(ctx, m.file, changed, append([]string{"-run", "^$"}, tests...))
-		}
-		if more := further[pkg]; more != nil && how == missed {
-			how = g.goTest(ctx, m.file, changed, more)
-		}
-		switch how {
+		switch how := p.try(ctx, m, g.limit); how {
 		case noticed:
 			s.noticed++
-		case stale:
-			s.invalid++
-			s.all--
 		case hung:
 			s.hung++
 			s.survivors = append(s.survivors, "(it hangs) "+m.place())
@@ -174,35 +133,12 @@ func (g *generation) try(ctx context.Context, pkg string, same map[string]string
 			s.missed++
 			s.survivors = append(s.survivors, m.place())
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
+	s.spent = p.spent
 	return s, nil
-}
-
-// hung is a mistake with which the tests do not end: they should fail with a message.
-const hung = "HANGS"
-
-func (m *mutant) place() string { return fmt.Sprintf("%s:%d: %s: %s", m.file, m.line, m.what, m.text) }
-
-// mutantsOf are those of the files that are built here, without tests.
-func mutantsOf(ctx context.Context, pkg string) ([]*mutant, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{range .GoFiles}}{{.}}\n{{end}}", "./"+pkg).Output()
-	if err != nil {
-		return nil, fmt.Errorf("go list ./%s: %w", pkg, err)
-	}
-	var all []*mutant
-	for _, name := range strings.Fields(string(out)) {
-		file := filepath.Join(pkg, name)
-		src, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		found, err := sites(file, src)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
-	return all, nil
 }
 
 // chosen are n of the mistakes, other ones at each turn until all had theirs; 0: all.
@@ -212,14 +148,7 @@ func chosen(all []*mutant, n, turn int) []*mutant {
 	}
 	mixed := slices.Clone(all)
 	slices.SortFunc(mixed, func(a, b *mutant) int {
-		ha, hb := hashed(a.id()), hashed(b.id())
-		switch {
-		case ha < hb:
-			return -1
-		case ha > hb:
-			return 1
-		}
-		return a.off - b.off
+		return cmp.Or(cmp.Compare(hashed(a.id()), hashed(b.id())), cmp.Compare(a.n, b.n))
 	})
 	var out []*mutant
 	for i := range n {
@@ -232,48 +161,6 @@ func hashed(s string) uint64 {
 	h := fnv.New64a()
 	io.WriteString(h, s)
 	return h.Sum64()
-}
-
-// goTest runs the tests with one file changed.
-func (g *generation) goTest(ctx context.Context, file string, changed []byte, tests []string) string {
-	dir, err := os.MkdirTemp("", "fettle-mutant-")
-	if err != nil {
-		return stale
-	}
-	defer os.RemoveAll(dir)
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return stale
-	}
-	instead := filepath.Join(dir, filepath.Base(file))
-	overlay, _ := json.Marshal(map[string]map[string]string{"Replace": {abs: instead}})
-	if errors.Join(os.WriteFile(instead, changed, 0o600), os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600)) != nil {
-		return stale
-	}
-	ctx, cancel := context.WithTimeout(ctx, g.limit+2*time.Minute) // for the compiler
-	defer cancel()
-	args := append(
-		[]string{"test", "-short", "-failfast", "-vet=off", "-timeout", g.limit.String(), "-overlay", filepath.Join(dir, "overlay.json")},
-		tests...)
-	out, err := g.combined(exec.CommandContext(ctx, "go", args...))
-	switch {
-	case err == nil:
-		return missed
-	case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
-		return stale
-	case bytes.Contains(out, []byte("panic: test timed out")) || ctx.Err() != nil:
-		return hung
-	}
-	return noticed
-}
-
-// combined runs a program, and counts its CPU time.
-func (g *generation) combined(cmd *exec.Cmd) ([]byte, error) {
-	out, err := cmd.CombinedOutput()
-	if st := cmd.ProcessState; st != nil {
-		g.spent += st.UserTime() + st.SystemTime()
-	}
-	return out, err
 }
 
 // readEquivalents reads the list of mistakes that change nothing.

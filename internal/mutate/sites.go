@@ -4,32 +4,29 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
-	"go/format"
-	"go/parser"
 	"go/token"
+	"go/types"
+	"os"
+	"strconv"
 	"strings"
+
+	"golang.org/x/tools/go/packages"
 )
 
-// mutant is one small mistake in one file, made by rule.
+// mutant is one small mistake, made by rule and switched off.
 type mutant struct {
-	file string
+	n    int    // its switch, from 1
+	file string // of the source
 	line int
-	ran  int    // the line that has run where this one has; 0: no profile says whether it has
 	what string // "< becomes <="
 	text string // the line as it was, without blanks around it
-	off  int    // where in the file, in bytes
-	end  int
-	by   string // what is there instead
 }
 
 // id names a mutant in the list of those that change nothing: by the text of its
 // line, so that it outlives other changes of the file.
 func (m *mutant) id() string { return fmt.Sprintf("%s: %s: %s", m.file, m.what, m.text) }
 
-// apply makes the mistake.
-func (m *mutant) apply(src []byte) []byte {
-	return bytes.Join([][]byte{src[:m.off], []byte(m.by), src[m.end:]}, nil)
-}
+func (m *mutant) place() string { return fmt.Sprintf("%s:%d: %s: %s", m.file, m.line, m.what, m.text) }
 
 // swaps are operators that are easily mistaken for each other: bounds off by one,
 // conditions upside down, one of two conditions enough.
@@ -55,115 +52,144 @@ var removable = map[string]bool{
 	"Stop":    true,
 }
 
-// sites finds where a file can be mistaken.
-func sites(file string, src []byte) ([]*mutant, error) {
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, file, src, 0)
-	if err != nil {
-		return nil, err
-	}
-	s := &finder{file: file, src: src, fset: fset}
-	for _, d := range f.Decls {
-		if _, ok := d.(*ast.GenDecl); ok {
-			s.beside = append(s.beside, span{d.Pos(), d.End(), 0})
-		}
-	}
-	ast.Inspect(f, s.visit)
-	return s.found, nil
-}
-
-// span is code of which no line is in a profile of what ran, and the line that says it nevertheless: the
-// conditions of a switch are evaluated, whichever case is taken. What is declared outside of functions has none.
-type span struct {
-	from, to token.Pos
-	ran      int
-}
-
+// finder writes every mistake that a package can be switched to into copies of its files.
+// By its types it knows which are Go at all.
 type finder struct {
-	file   string
-	src    []byte
-	fset   *token.FileSet
-	beside []span
+	pkg    *packages.Package
+	prefix string // of the switches' names
 	found  []*mutant
+
+	// Of the file at hand:
+	file  string
+	src   []byte
+	stack []ast.Node // what the node at hand is in
+	copy  *rewriting
 }
 
-func (s *finder) add(from, to token.Pos, by, what string) {
-	p := s.fset.Position(from)
-	line := bytes.Split(s.src, []byte("\n"))[p.Line-1]
-	m := &mutant{file: s.file, line: p.Line, ran: p.Line, what: what, text: string(bytes.TrimSpace(line)),
-		off: p.Offset, end: s.fset.Position(to).Offset, by: by}
-	for _, b := range s.beside {
-		if b.from <= from && from < b.to {
-			m.ran = b.ran // the innermost comes last
+// switched finds the mistakes of a package in a folder, and returns the copies of its files, by
+// their names, in which each has a switch.
+func switched(pkg *packages.Package, folder, prefix string) ([]*mutant, map[string][]byte, error) {
+	s, copies := &finder{pkg: pkg, prefix: prefix}, map[string][]byte{}
+	for i, name := range pkg.CompiledGoFiles {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			return nil, nil, err
 		}
+		s.file, s.src, s.copy = folder+name[strings.LastIndexByte(name, '/'):], src, newRewriting(src)
+		ast.PreorderStack(pkg.Syntax[i], nil, s.visit)
+		copies[name] = s.copy.bytes()
 	}
-	s.found = append(s.found, m)
+	return s.found, copies, nil
 }
 
-func (s *finder) text(n ast.Node) string {
-	return string(s.src[s.fset.Position(n.Pos()).Offset:s.fset.Position(n.End()).Offset])
+// add notes a mistake, and returns its switch.
+func (s *finder) add(at token.Pos, what string) string {
+	line := s.pkg.Fset.Position(at).Line
+	text := bytes.TrimSpace(bytes.Split(s.src, []byte("\n"))[line-1])
+	s.found = append(s.found, &mutant{len(s.found) + 1, s.file, line, what, string(text)})
+	return strconv.Itoa(len(s.found))
 }
 
-func (s *finder) visit(n ast.Node) bool {
+func (s *finder) visit(n ast.Node, stack []ast.Node) bool {
+	s.stack = stack
 	switch x := n.(type) {
 	case *ast.GenDecl:
-		return x.Tok != token.IMPORT
-	case *ast.SwitchStmt:
-		for _, c := range x.Body.List {
-			for _, e := range c.(*ast.CaseClause).List {
-				s.beside = append(s.beside, span{e.Pos(), e.End(), s.fset.Position(x.Pos()).Line})
-			}
-		}
+		return x.Tok != token.IMPORT && x.Tok != token.CONST
+	case *ast.ArrayType:
+		return false // its length is a constant
 	case *ast.BinaryExpr:
 		s.binary(x)
 	case *ast.UnaryExpr:
-		if x.Op == token.NOT {
-			s.add(x.Pos(), x.X.Pos(), "", "! is left out")
+		if x.Op == token.NOT && s.isBool(x) {
+			s.negated(x, s.add(x.Pos(), "! is left out"))
 		}
 	case *ast.SelectorExpr:
-		if pkg, ok := x.X.(*ast.Ident); ok && pkg.Name == "time" && units[x.Sel.Name] != "" {
-			s.add(x.Sel.Pos(), x.Sel.End(), units[x.Sel.Name], "time."+x.Sel.Name+" becomes "+units[x.Sel.Name])
+		if pkg, ok := x.X.(*ast.Ident); ok && pkg.Name == "time" && units[x.Sel.Name] != "" && s.constant(x) {
+			s.fixed(x, x.Sel.Pos(), x.Sel.End(), units[x.Sel.Name], "time."+x.Sel.Name+" becomes "+units[x.Sel.Name])
 		}
 	case *ast.ExprStmt:
 		if name := called(x.X); removable[name] {
-			s.add(x.Pos(), x.End(), "_ = 0", name+" is left out")
+			s.removed(x, name+" is left out")
 		}
 	case *ast.DeferStmt:
 		if name := called(x.Call); removable[name] || name == "cancel" {
-			s.add(x.Pos(), x.End(), "_ = 0", "defer "+name+" is left out")
+			s.removed(x, "defer "+name+" is left out")
 		}
 	case *ast.ReturnStmt:
 		s.dropped(x)
 	case *ast.CallExpr:
-		s.swapped(x)
+		s.call(x)
 	case *ast.BranchStmt:
-		if x.Label == nil && x.Tok == token.CONTINUE {
-			s.add(x.Pos(), x.End(), "break", "continue becomes break")
+		if x.Label == nil && x.Tok == token.CONTINUE && s.mayBreak(x) {
+			s.instead(x.Pos(), x.End(), "{ if "+s.on(s.add(x.Pos(), "continue becomes break"))+" { break }; continue }")
 		}
 	}
 	return true
 }
 
+// functions are what the copy calls instead of an operator (switch.go.txt).
+var functions = map[token.Token]string{
+	token.LSS: "Less", token.LEQ: "AtMost", token.GTR: "More", token.GEQ: "AtLeast", token.ADD: "Sum", token.SUB: "Difference",
+}
+
 func (s *finder) binary(x *ast.BinaryExpr) {
-	if (x.Op == token.ADD || x.Op == token.SUB) && (textual(x.X) || textual(x.Y)) {
-		return // words are put together, not numbers
+	sum := x.Op == token.ADD || x.Op == token.SUB
+	if swaps[x.Op] == nil || sum && !s.isNumber(x) || !sum && !s.isBool(x) {
+		return // words are put together with +, too
 	}
+	end := x.OpPos + token.Pos(len(x.Op.String()))
+	var numbers string
 	for _, op := range swaps[x.Op] {
-		s.add(x.OpPos, x.OpPos+token.Pos(len(x.Op.String())), op.String(), x.Op.String()+" becomes "+op.String())
+		what := x.Op.String() + " becomes " + op.String()
+		if s.constant(x) {
+			s.fixed(x, x.OpPos, end, op.String(), what)
+			continue
+		}
+		numbers += s.add(x.OpPos, what) + ", "
+	}
+	if s.constant(x) {
+		return
+	}
+	switch number := strings.TrimSuffix(numbers, ", "); x.Op {
+	case token.EQL, token.NEQ:
+		s.negated(x, number)
+	case token.LAND, token.LOR: // a || b is !(!a && !b), as lazy, and the other way round
+		s.negated(x, number)
+		s.around(x.X, "(", ") != "+s.on(number))
+		s.around(x.Y, "(", ") != "+s.on(number))
+	default:
+		s.around(x, s.prefix+functions[x.Op]+s.argument(s.typeOf(x.X), x.Pos())+"("+numbers, ")")
+		s.instead(x.OpPos, end, ",")
 	}
 }
 
-// textual tells whether an expression is text, as far as can be seen without types.
-func textual(e ast.Expr) bool {
-	switch x := e.(type) {
-	case *ast.BasicLit:
-		return x.Kind == token.STRING
-	case *ast.BinaryExpr:
-		return textual(x.X) || textual(x.Y)
-	case *ast.ParenExpr:
-		return textual(x.X)
+// negated is a condition that the switch turns upside down.
+func (s *finder) negated(x ast.Expr, number string) { s.around(x, "((", ") != "+s.on(number)+")") }
+
+// fixed is another value of the whole constant expression that x is in, which stays one for the compiler: it is
+// there twice.
+func (s *finder) fixed(x ast.Expr, from, to token.Pos, by, what string) {
+	whole := x
+	for i := len(s.stack) - 1; i >= 0; i-- {
+		e, ok := s.stack[i].(ast.Expr)
+		if !ok || !s.constant(e) {
+			break
+		}
+		whole = e
 	}
-	return false
+	mistaken := s.between(whole.Pos(), from) + by + s.between(to, whole.End())
+	of := s.argument(s.typeOf(whole), whole.Pos())
+	if _, err := types.Eval(s.pkg.Fset, s.pkg.Types, whole.Pos(), strings.Trim(of, "[]")+"("+mistaken+")"); err == nil {
+		s.around(whole, s.prefix+"Pick"+of+"("+s.add(from, what)+", ", ", "+mistaken+")")
+	}
+}
+
+// removed is a statement that is left out.
+func (s *finder) removed(x ast.Stmt, what string) {
+	switch s.stack[len(s.stack)-1].(type) {
+	case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause, *ast.LabeledStmt: // not what an if or for begins with
+		s.around(x, "if !"+s.on(s.add(x.Pos(), what))+" { ", " }")
+	}
 }
 
 // dropped is an error that is not passed on.
@@ -172,29 +198,68 @@ func (s *finder) dropped(r *ast.ReturnStmt) {
 		return
 	}
 	last := r.Results[len(r.Results)-1]
-	if id, ok := last.(*ast.Ident); ok && (id.Name == "err" || strings.HasSuffix(id.Name, "err")) {
-		s.add(last.Pos(), last.End(), "nil", "the error is dropped")
-	}
-	if c, ok := last.(*ast.CallExpr); ok && s.text(c.Fun) == "fmt.Errorf" {
-		s.add(last.Pos(), last.End(), "nil", "the error is dropped")
+	id, isName := last.(*ast.Ident)
+	c, isCall := last.(*ast.CallExpr)
+	if isName && strings.HasSuffix(id.Name, "err") || isCall && s.between(c.Fun.Pos(), c.Fun.End()) == "fmt.Errorf" {
+		if t := s.typeOf(last); types.Identical(t, types.Universe.Lookup("error").Type()) {
+			s.around(last, s.prefix+"Pick"+s.argument(t, last.Pos())+"("+s.add(last.Pos(), "the error is dropped")+", ", ", nil)")
+		}
 	}
 }
 
-// swapped are two arguments in each other's place; min for max.
-func (s *finder) swapped(c *ast.CallExpr) {
-	if id, ok := c.Fun.(*ast.Ident); ok && (id.Name == "min" || id.Name == "max") {
-		other := map[string]string{"min": "max", "max": "min"}[id.Name]
-		s.add(id.Pos(), id.End(), other, id.Name+" becomes "+other)
+// call may have two arguments in each other's place, or min for max.
+func (s *finder) call(c *ast.CallExpr) {
+	if id, ok := c.Fun.(*ast.Ident); ok && (id.Name == "min" || id.Name == "max") && !s.constant(c) {
+		if _, ok := s.pkg.TypesInfo.Uses[id].(*types.Builtin); ok {
+			other := map[string]string{"min": "max", "max": "min"}[id.Name]
+			number := s.add(id.Pos(), id.Name+" becomes "+other)
+			s.instead(id.Pos(), id.End(), s.prefix+map[string]string{"min": "Min", "max": "Max"}[id.Name]+s.argument(s.typeOf(c), c.Pos()))
+			s.copy.before[s.offset(c.Lparen)+1] += number + ", "
+		}
 		return
 	}
-	for i := 0; i+1 < len(c.Args); i++ {
+	f, ok := s.typeOf(c.Fun).Underlying().(*types.Signature)
+	for i := 0; ok && i+1 < len(c.Args); i++ {
 		a, aok := c.Args[i].(*ast.Ident)
 		b, bok := c.Args[i+1].(*ast.Ident)
 		if aok && bok && a.Name != "ctx" && a.Name != "nil" && b.Name != "nil" && a.Name != b.Name && a.Name != "t" {
-			between := string(s.src[s.fset.Position(a.End()).Offset:s.fset.Position(b.Pos()).Offset])
-			s.add(a.Pos(), b.End(), b.Name+between+a.Name, a.Name+" and "+b.Name+" are swapped")
+			s.swapped(a, b, parameter(f, c, i), parameter(f, c, i+1))
 		}
 	}
+}
+
+// swapped are two arguments, for parameters p and q, where each fits in the other's place.
+func (s *finder) swapped(a, b *ast.Ident, p, q types.Type) {
+	ta, tb := s.typeOf(a), s.typeOf(b)
+	if s.pkg.TypesInfo.Types[a].IsType() || !types.AssignableTo(tb, p) || !types.AssignableTo(ta, q) {
+		return
+	}
+	ofA, ofB := s.argument(p, a.Pos()), s.argument(q, b.Pos())
+	if (ofA == "" || ofB == "") && !types.Identical(ta, tb) {
+		return
+	}
+	number := s.add(a.Pos(), a.Name+" and "+b.Name+" are swapped")
+	s.around(a, s.prefix+"Pick"+ofA+"("+number+", ", ", "+b.Name+")")
+	s.around(b, s.prefix+"Pick"+ofB+"("+number+", ", ", "+a.Name+")")
+}
+
+// mayBreak tells whether the function around a continue still compiles with a break instead: it may lack a return then.
+func (s *finder) mayBreak(b *ast.BranchStmt) bool {
+	for i := len(s.stack) - 1; i >= 0; i-- {
+		f := &ast.FuncLit{}
+		switch x := s.stack[i].(type) {
+		case *ast.FuncDecl:
+			f.Type, f.Body = &ast.FuncType{Params: x.Type.Params, Results: x.Type.Results}, x.Body
+		case *ast.FuncLit:
+			f = x
+		default:
+			continue
+		}
+		b.Tok = token.BREAK
+		defer func() { b.Tok = token.CONTINUE }()
+		return types.CheckExpr(s.pkg.Fset, s.pkg.Types, f.Body.Lbrace, f, nil) == nil
+	}
+	return false
 }
 
 func called(e ast.Expr) string {
@@ -209,10 +274,4 @@ func called(e ast.Expr) string {
 		return f.Name
 	}
 	return ""
-}
-
-// valid tells whether the mistake is Go at all.
-func valid(src []byte) bool {
-	_, err := format.Source(src)
-	return err == nil
 }

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// As many turns as it takes try every mistake.
+func TestEachHasItsTurn(t *testing.T) {
+	var all []*mutant
+	for i := range 18 {
+		all = append(all, &mutant{n: i, text: fmt.Sprint(i / 2)})
+	}
+	seen := map[*mutant]bool{}
+	for turn := 0; turn*4 < len(all); turn++ {
+		for _, m := range chosen(all, 4, turn) {
+			seen[m] = true
+		}
+	}
+	if len(seen) != len(all) {
+		t.Errorf("%d of %d mistakes had their turn", len(seen), len(all))
+	}
+}
+
+// A mistake that is said to change nothing says why.
+func TestEquivalents(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "list")
+	for text, ok := range map[string]bool{"# a comment\n\np/f.go: < becomes <=: if n < 3 { # three is not reached\n": true,
+		"p/f.go: < becomes <=: if n < 3 {\n": false} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readEquivalents(name)
+		if (err == nil) != ok || ok && got["p/f.go: < becomes <=: if n < 3 {"] != "three is not reached" {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	if _, err := readEquivalents("testdata/equivalent.txt"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNamedPackages: what is grave, or has tests elsewhere, is there.
+func TestNamedPackages(t *testing.T) {
+	named := slices.Concat(grave, slow, reached)
+	for pkg, suites := range further {
+		named = append(named, pkg)
+		for _, s := range suites {
+			named = append(named, s.folder)
+		}
+	}
+	for _, dir := range named {
+		if files, _ := filepath.Glob(filepath.Join("../..", dir, "*.go")); len(files) == 0 {
+			t.Errorf("%s has no Go", dir)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// program is a package with all its mistakes, in the binaries of the tests that may notice them. Each mistake has a number;
+// the binaries, and the processes that they start of themselves, read from a file which one is theirs.
+type program struct {
+	mutants []*mutant
+	suites  []*suite
+	dir     string
+	state   *os.File
+	spent   time.Duration // of CPU time, by compiler and tests
+}
+
+// suite are those tests of a package whose names match a regular expression.
+type suite struct {
+	folder, names string
+	binary        string
+	tests         []*test
+}
+
+type test struct {
+	name string
+	met  []uint32      // which mistakes it comes to; 0: not
+	took time.Duration // without a mistake
+}
+
+// Tests that take five times as long as without the mistake, and this, hang.
+const leastPatience = 10 * time.Second
+
+//go:embed switch.go.txt
+var switches string
+
+// build compiles the package's own tests, and further ones.
+func build(ctx context.Context, pkg string, further ...suite) (p *program, err error) {
+	of, err := load(ctx, pkg)
+	if err != nil {
+		return nil, err
+	}
+	p = &program{}
+	if p.dir, err = os.MkdirTemp("", "fettle-mutants-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			p.remove()
+		}
+	}()
+	if err := os.Chmod(p.dir, 0o755); err != nil { // tests run as other users, too
+		return nil, err
+	}
+	overlay, err := p.write(of, pkg)
+	if err != nil || len(p.mutants) == 0 {
+		return p, err
+	}
+	for _, s := range append([]suite{{folder: pkg, names: "."}}, further...) {
+		if err := p.compile(ctx, overlay, s); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *program) remove() {
+	p.state.Close()
+	os.RemoveAll(p.dir)
+}
+
+// load reads a package with its types.
+func load(ctx context.Context, pkg string) (*packages.Package, error) {
+	all, err := packages.Load(&packages.Config{Context: ctx, Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+		packages.NeedImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo}, "./"+pkg)
+	if err != nil {
+		return nil, err
+	}
+	if len(all[0].Errors) > 0 {
+		return nil, all[0].Errors[0]
+	}
+	return all[0], nil
+}
+
+// write writes the package with its mistakes, and returns the file that puts it in the place of the original.
+func (p *program) write(of *packages.Package, pkg string) (overlay string, err error) {
+	prefix, err := unused(of.Dir, "mistake")
+	if err != nil {
+		return "", err
+	}
+	var copies map[string][]byte
+	if p.mutants, copies, err = switched(of, pkg, prefix); err != nil {
+		return "", err
+	}
+	state := filepath.Join(p.dir, "state")
+	if p.state, err = os.OpenFile(state, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return "", err
+	}
+	if err := errors.Join(p.state.Chmod(0o666), p.set(0)); err != nil {
+		return "", err
+	}
+	copies[filepath.Join(of.Dir, prefix+".go")] = []byte(strings.NewReplacer("PREFIX", prefix, "NAME", of.Name, "FILE", state,
+		"COUNT", fmt.Sprint(1+len(p.mutants))).Replace(switches))
+	replace := map[string]string{}
+	for name, src := range copies {
+		replace[name] = filepath.Join(p.dir, filepath.Base(name))
+		if err := os.WriteFile(replace[name], src, 0o600); err != nil {
+			return "", err
+		}
+	}
+	overlay = filepath.Join(p.dir, "overlay.json")
+	b, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	return overlay, os.WriteFile(overlay, b, 0o600)
+}
+
+// unused is a word that no Go in a folder contains, nor a name of its files: what begins with it is new there.
+func unused(dir, word string) (string, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		for bytes.Contains(append(b, name...), []byte(word)) {
+			word += "_"
+		}
+	}
+	return word, nil
+}
+
+// compile makes the binary of some tests, if there are any.
+func (p *program) compile(ctx context.Context, overlay string, s suite) error {
+	s.binary = filepath.Join(p.dir, fmt.Sprintf("%d.test", len(p.suites)))
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", s.binary, "./"+s.folder)
+	out, err := p.combined(cmd)
+	if err != nil {
+		return fmt.Errorf("%s with its mistakes: %w: %s", s.folder, err, lastLines(string(out), 20))
+	}
+	if _, err := os.Stat(s.binary); err == nil {
+		p.suites = append(p.suites, &s)
+	}
+	return nil
+}
+
+// set switches a mistake on, or none, and forgets which were met.
+func (p *program) set(n int) error {
+	words := make([]uint32, 1+len(p.mutants))
+	words[0] = uint32(n)
+	b, err := binary.Append(nil, binary.NativeEndian, words)
+	if err != nil {
+		return err
+	}
+	_, err = p.state.WriteAt(b, 0)
+	return err
+}
+
+// asItIs runs each test without a mistake: it must pass in time, and tells what it comes to.
+func (p *program) asItIs(ctx context.Context, limit time.Duration) error {
+	for _, s := range p.suites {
+		how, names := p.run(ctx, s, limit, "-test.list", s.names)
+		if how != missed {
+			return fmt.Errorf("the tests of %s do not start: %s", s.folder, lastLines(names, 10))
+		}
+		for name := range strings.FieldsSeq(names) {
+			if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") && !strings.HasPrefix(name, "Example") {
+				continue
+			}
+			one, start := &test{name: name, met: make([]uint32, 1+len(p.mutants))}, time.Now()
+			switch how, out := p.with(ctx, s, 0, limit, one); how {
+			case noticed:
+				return fmt.Errorf("%s of %s fails as it is: %s", name, s.folder, lastLines(out, 10))
+			case hung:
+				return fmt.Errorf("%s of %s takes more than %s as it is", name, s.folder, limit)
+			}
+			one.took = time.Since(start)
+			b := make([]byte, 4*len(one.met))
+			if _, err := p.state.ReadAt(b, 0); err != nil {
+				return err
+			}
+			if _, err := binary.Decode(b, binary.NativeEndian, one.met); err != nil {
+				return err
+			}
+			s.tests = append(s.tests, one)
+		}
+	}
+	return nil
+}
+
+// hung is a mistake with which the tests do not end: they should fail with a message.
+const hung = "HANGS"
+
+// try runs the tests that come to a mistake with it, until some notice it.
+func (p *program) try(ctx context.Context, m *mutant, limit time.Duration) string {
+	for _, s := range p.suites {
+		patience := leastPatience
+		var met []*test
+		for _, one := range s.tests {
+			if one.met[m.n] != 0 {
+				met, patience = append(met, one), patience+5*one.took
+			}
+		}
+		if met == nil {
+			continue
+		}
+		if how, _ := p.with(ctx, s, m.n, min(limit, patience), met...); how != missed {
+			return how
+		}
+	}
+	return missed
+}
+
+// with runs some tests with a mistake.
+func (p *program) with(ctx context.Context, s *suite, n int, limit time.Duration, tests ...*test) (how, said string) {
+	if err := p.set(n); err != nil {
+		return stale, err.Error()
+	}
+	var names []string
+	for _, one := range tests {
+		names = append(names, one.name)
+	}
+	return p.run(ctx, s, limit, "-test.short", "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$",
+		"-test.paniconexit0", "-test.timeout", "10m") // as by go test
+}
+
+// run runs the binary of some tests. All that it started ends with it.
+func (p *program) run(ctx context.Context, s *suite, limit time.Duration, args ...string) (how, said string) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.binary, args...)
+	cmd.Dir = s.folder
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel, cmd.WaitDelay = end, time.Second
+	out, err := p.combined(cmd)
+	if cmd.Process != nil {
+		end()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return hung, string(out)
+	case err != nil:
+		return noticed, string(out) + err.Error()
+	}
+	return missed, string(out)
+}
+
+// combined runs a program, and counts its CPU time.
+func (p *program) combined(cmd *exec.Cmd) ([]byte, error) {
+	out, err := cmd.CombinedOutput()
+	if st := cmd.ProcessState; st != nil {
+		p.spent += st.UserTime() + st.SystemTime()
+	}
+	return out, err
+}
