@@ -52,6 +52,10 @@ func arrays() (all []lab.Experiment) {
 
 func raid(l Level, suffix string, most int, limit time.Duration) lab.Experiment {
 	rc := raidCase{l, "mdadm-bad-blocks", "mdadm.conf", most}
+	modules := []string{"raid1", "raid10", "loop", "ext4", "dm-mod", "dm-log-writes", "dm-snapshot"}
+	if l.RAID == "6" {
+		modules = append(modules, "raid456")
+	}
 	which := "a sample"
 	if most == 0 {
 		which = "every state"
@@ -63,7 +67,7 @@ func raid(l Level, suffix string, most int, limit time.Duration) lab.Experiment 
 		Named: most == 0,
 		Needs: lab.Needs{
 			Engine: "uml", MemMiB: 1024, Limit: limit,
-			Modules: []string{"raid1", "raid10", "raid456", "loop", "ext4", "dm-mod", "dm-log-writes", "dm-snapshot"},
+			Modules: modules,
 			Tools:   []string{"mdadm", "losetup", "mkfs.ext4", "grep"},
 		},
 		Run: rc.run,

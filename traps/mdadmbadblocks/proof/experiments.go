@@ -7,11 +7,11 @@ import (
 )
 
 // rigNeeds is what an experiment's machine has.
-var rigNeeds = lab.Needs{MemMiB: 768, Limit: 4 * time.Minute, Modules: []string{"raid0", "raid1", "raid10", "raid456", "loop"},
+var rigNeeds = lab.Needs{MemMiB: 768, Limit: 4 * time.Minute, Modules: []string{"raid0", "raid1", "raid10", "loop"},
 	Tools: []string{"env", "mdadm", "losetup", "mknod", "dd", "grep", "mkfs.ext4", "e2fsck", "mount", "umount"}}
 
 func longNeeds() lab.Needs {
-	n := rigNeeds
+	n := parity(rigNeeds)
 	n.Limit = time.Hour // on a busy machine; some ten minutes on a free one
 	return n
 }
@@ -27,7 +27,7 @@ var Experiments = []lab.Experiment{
 		Name:  "refusals",
 		About: "States in which an array is left alone, and what fettle says of each",
 		Long:  true,
-		Needs: rigNeeds,
+		Needs: parity(rigNeeds),
 		Run:   refusals,
 	},
 	{
@@ -39,7 +39,7 @@ var Experiments = []lab.Experiment{
 	{Name: "mounted-raid10", About: "The same with RAID10 of four", Long: true, Needs: rigNeeds, Run: mounted(arrayKind{"10", 4})},
 	{Name: "watch", About: "How soon fettle watch tells of a new entry", Needs: rigNeeds, Run: watching},
 	{Name: "script", About: "The plan as a shell script, with and without a bitmap", Needs: scriptNeeds(), Run: script},
-	{Name: "at-boot", About: "The script of the initramfs on arrays in all states", Long: true, Needs: scriptNeeds(), Run: atBoot},
+	{Name: "at-boot", About: "The script of the initramfs on arrays in all states", Long: true, Needs: parity(scriptNeeds()), Run: atBoot},
 	{
 		Name:  "superblocks",
 		About: "The superblock reader against mdadm --examine, over levels, versions and lists",

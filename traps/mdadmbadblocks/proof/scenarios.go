@@ -10,8 +10,14 @@ import (
 // needs is what every scenario's machine has: loop devices of 20 MiB.
 var needs = lab.Needs{
 	MemMiB:  512,
-	Modules: []string{"raid0", "raid1", "raid10", "raid456", "loop"},
+	Modules: []string{"raid0", "raid1", "raid10", "loop"},
 	Tools:   []string{"mdadm", "losetup", "truncate", "mknod", "grep", "cat", "dd", "mkfs.ext4", "mount", "mkdir"},
+}
+
+// parity is for arrays that compute it, whose kernel tries at each boot how to do so fastest.
+func parity(n lab.Needs) lab.Needs {
+	n.Modules = append(slices.Clone(n.Modules), "raid456")
+	return n
 }
 
 // disks makes loop0 … loopN-1.
@@ -76,10 +82,14 @@ func online(name, about, level string, n int, args ...string) lab.Scenario {
 	if slices.Contains(args, "--bitmap=none") {
 		bitmap = "none"
 	}
+	of := needs
+	if level == "5" || level == "6" {
+		of = parity(needs)
+	}
 	return lab.Scenario{
 		Name:    name,
 		About:   about,
-		Needs:   needs,
+		Needs:   of,
 		Probes:  probes(bitmap),
 		Subject: "md0/loop1",
 		Prepare: create(level, n, args...),
