@@ -58,10 +58,10 @@ func TestRead(t *testing.T) {
 func TestLocated(t *testing.T) {
 	var v struct{ A int }
 	for want, err := range map[string]error{
-		"f:2:4: ":  yaml.Unmarshal([]byte("# x\na: [1]\n"), &v),
-		"f: wrong": errors.New("wrong"),
+		"f:2:4: cannot unmarshal": yaml.Unmarshal([]byte("# x\na: [1]\n"), &v),
+		"f: wrong":                errors.New("wrong"),
 	} {
-		if got := Located("f", err); !strings.HasPrefix(got.Error(), want) || !strings.HasSuffix(err.Error(), "wrong") && len(got.Error()) == len(want) {
+		if got := Located("f", err); !strings.HasPrefix(got.Error(), want) {
 			t.Errorf("%v, want %s", got, want)
 		}
 	}

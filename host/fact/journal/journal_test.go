@@ -18,7 +18,8 @@ func TestUnread(t *testing.T) {
 		says string
 		is   error
 	}{
-		table + `{"kernel":{"source":"dmesg","lines":1},"manager":{"source":"dmesg"},"failed":{"source":"dmesg"},"recent":{"source":"dmesg"}}`: {},
+		table + `{"kernel":{"source":"dmesg","lines":1},"manager":{"source":"dmesg"},` +
+			`"failed":{"source":"dmesg"},"recent":{"source":"dmesg"}}`: {},
 		table + "{}":                   {"the log of this boot: capture the host again, or have sos collect it", host.ErrNotCollected},
 		"-- denied/table/journal --\n": {"the log of this boot: run it as root: ", host.ErrDenied},
 		"-- uncollected/table/journal --\n": {"the log of this boot: capture the host again, or have sos collect it",

@@ -34,11 +34,14 @@ func unread(n *int) func(error) {
 // TestScripts: each script is read that runs by itself, unless it is hidden, too long, or has no command for gpg.
 func TestScripts(t *testing.T) {
 	const d, gpg = "-- root/etc/cron.daily/", "gpg --keyserver a.example --recv-keys 1\n"
+	comments := strings.Repeat("#\n", 128<<10-len(gpg)/2)
 	for text, want := range map[string]string{
-		"-- root/etc/crontab --\n" + gpg + d + "x --\n" + gpg:                                          "/etc/crontab:1:a.example /etc/cron.daily/x:1:a.example",
-		d + ".x --\n" + gpg + d + "y/z --\n" + gpg:                                                     "",
-		d + "x --\n" + strings.Repeat("#", 256<<10-len(gpg)) + "\n" + gpg + d + "y --\n" + gpg:         "/etc/cron.daily/y:1:a.example",
-		d + "x --\n" + strings.Repeat("#\n", 128<<10-len(gpg)/2) + gpg:                                 fmt.Sprintf("/etc/cron.daily/x:%d:a.example", 128<<10-len(gpg)/2+1),
+		"-- root/etc/crontab --\n" + gpg + d + "x --\n" + gpg: "/etc/crontab:1:a.example " +
+			"/etc/cron.daily/x:1:a.example",
+		d + ".x --\n" + gpg + d + "y/z --\n" + gpg: "",
+		d + "x --\n" + strings.Repeat("#", 256<<10-len(gpg)) +
+			"\n" + gpg + d + "y --\n" + gpg: "/etc/cron.daily/y:1:a.example",
+		d + "x --\n" + comments + gpg: fmt.Sprintf("/etc/cron.daily/x:%d:a.example", len(comments)/2+1),
 		d + "x --\nkeyserver a.example\n" + d + "y --\nkeyserver b.example --recv-key 1\n":             "/etc/cron.daily/y:1:b.example",
 		d + "x --\ngpg --keyserver-options y\n":                                                        "",
 		"-- stat/etc/cron.daily/x --\ntype file\n-- denied/etc/cron.daily/x --\n" + d + "y --\n" + gpg: "/etc/cron.daily/y:1:a.example, 1 unread",

@@ -94,7 +94,8 @@ func TestUnread(t *testing.T) {
 	for i := range 7 {
 		chain += fmt.Sprintf("-- root/%d/x --\n%s /%d%s\n", i+1, []string{"include", "includedir"}[i%2], i+2, []string{"/x", ""}[i%2])
 	}
-	chain += "-- root/8/x --\n[libdefaults]\ndefault_realm = EIGHTH\ninclude /9\n-- root/9 --\n[libdefaults]\ndefault_keytab_name = /9.keytab\n"
+	chain += "-- root/8/x --\n[libdefaults]\ndefault_realm = EIGHTH\ninclude /9\n" +
+		"-- root/9 --\n[libdefaults]\ndefault_keytab_name = /9.keytab\n"
 	if c, err := Read(t.Context(), hosttest.New(t, chain)); err != nil || c != (Config{"EIGHTH", "/etc/krb5.keytab"}) {
 		t.Errorf("%+v, %v", c, err)
 	}

@@ -84,7 +84,8 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 // of the arrays.
 func TestOlderCapture(t *testing.T) {
 	const none = "-- uncollected/proc/mdstat --\n"
-	h := hosttest.New(t, none+"-- stat/sys/block/loop0 --\ntype dir\n-- stat/sys/block/md --\ntype dir\n-- root/sys/block/md0/md/degraded --\n1\n-- root/sys/block/md0/md/raid_disks --\n2\n"+
+	h := hosttest.New(t, none+"-- stat/sys/block/loop0 --\ntype dir\n-- stat/sys/block/md --\ntype dir\n"+
+		"-- root/sys/block/md0/md/degraded --\n1\n-- root/sys/block/md0/md/raid_disks --\n2\n"+
 		"-- root/sys/block/md0/md/level --\nraid1\n-- root/sys/block/md0/md/sync_action --\nrecover\n")
 	want := []Array{{Name: "md0", Level: "raid1", Active: true, Redundant: true, Disks: 2, Missing: 1, Marks: "[2/1]", Action: "recovery"}}
 	if got, err := Read(t.Context(), h); err != nil || !reflect.DeepEqual(got, want) {

@@ -47,9 +47,10 @@ func TestParse(t *testing.T) {
 func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"-- raw" + Path + " --\n" + strconv.Quote(string(table(1, 0x2f8, 7))) + "\n": "{1 760 true 115200} <nil>",
-		"-- root" + Path + " --\nDSDT\n":                                             "{0 0 false 0} " + Path + ": no SPCR table, or one that is cut off",
-		"-- denied" + Path + " --\n":                                                 "{0 0 false 0} reading " + Path + ": permission denied",
-		"":                                                                           "{0 0 false 0} reading " + Path + ": ",
+		"-- root" + Path + " --\nDSDT\n": "{0 0 false 0} " + Path +
+			": no SPCR table, or one that is cut off",
+		"-- denied" + Path + " --\n": "{0 0 false 0} reading " + Path + ": permission denied",
+		"":                           "{0 0 false 0} reading " + Path + ": ",
 	} {
 		p, err := Read(t.Context(), hosttest.New(t, text))
 		if got := fmt.Sprint(p, " ", err); !strings.HasPrefix(got, want) {
