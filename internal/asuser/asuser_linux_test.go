@@ -54,6 +54,25 @@ func TestDo(t *testing.T) {
 	if err := unix.Stat(home+"/his", &st); err != nil || st.Uid != 4242 || st.Gid != 4243 {
 		t.Errorf("his file belongs to %d:%d, %v", st.Uid, st.Gid, err)
 	}
+	for says, refused := range map[string]func(func() error) error{
+		"becoming user ID 4242: the user's rights were refused: giving up root's groups: invalid argument": func(f func() error) error {
+			return Do(4242, 4243, make([]uint32, 1<<16+1), f)
+		},
+		"becoming user ID 4242: the user's rights were refused: group ID 4294967295: operation not permitted": func(f func() error) error {
+			return Do(4242, 1<<32-1, nil, f)
+		},
+		"becoming user ID 4294967295: the user's rights were refused: operation not permitted": func(f func() error) error {
+			return Do(1<<32-1, 4243, nil, f)
+		},
+	} {
+		err := refused(func() error {
+			t.Error("run without the user's rights")
+			return nil
+		})
+		if !errors.Is(err, ErrRefused) || err.Error() != says {
+			t.Errorf("%v, want %s", err, says)
+		}
+	}
 	if _, err := os.ReadFile(roots); err != nil {
 		t.Errorf("root afterwards: %v", err)
 	}

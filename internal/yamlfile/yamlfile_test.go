@@ -2,10 +2,70 @@ package yamlfile
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"fettle/internal/means"
 )
+
+// TestRead: root reads only what root alone may write.
+func TestRead(t *testing.T) {
+	means.Root(t)
+	for name, c := range map[string]struct {
+		mode  os.FileMode
+		owner int
+		size  int64
+		want  string
+	}{
+		"a":      {0o644, 0, 3, ""},
+		"most":   {0o600, 0, Limit, ""},
+		"more":   {0o600, 0, Limit + 1, ": larger than 4 MiB"},
+		"user's": {0o644, 4242, 3, ": others than root may write it; chown root and chmod go-w it"},
+		"group":  {0o664, 0, 3, ": others than root may write it; chown root and chmod go-w it"},
+		"all":    {0o646, 0, 3, ": others than root may write it; chown root and chmod go-w it"},
+	} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, c.size), os.Chown(file, c.owner, 0),
+			os.Chmod(file, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := Read(file); c.want == "" && (err != nil || int64(len(b)) != c.size) ||
+			c.want != "" && (err == nil || err.Error() != file+c.want) {
+			t.Errorf("%s: %d bytes, %v; want %s", name, len(b), err, c.want)
+		}
+		for _, absent := range []string{file + "/below", file + ".none"} {
+			if b, err := Read(absent); b != nil || err != nil {
+				t.Errorf("%s: %q, %v", absent, b, err)
+			}
+		}
+	}
+	dir := t.TempDir()
+	if err := os.Symlink("loop", dir+"/loop"); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{dir: "not a regular file", dir + "/loop": "too many levels of symbolic links"} {
+		if _, err := Read(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", file, err, want)
+		}
+	}
+}
+
+// TestLocated: an error of the YAML library names its line and column.
+func TestLocated(t *testing.T) {
+	var v struct{ A int }
+	for want, err := range map[string]error{
+		"f:2:4: cannot unmarshal": yaml.Unmarshal([]byte("# x\na: [1]\n"), &v),
+		"f: wrong":                errors.New("wrong"),
+	} {
+		if got := Located("f", err); !strings.HasPrefix(got.Error(), want) {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+}
 
 func TestGuard(t *testing.T) {
 	var v struct{ A []string }

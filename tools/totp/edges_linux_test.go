@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"fettle/internal/means"
 )
@@ -72,5 +75,48 @@ func TestAnothersFile(t *testing.T) {
 	}
 	if _, err := p.Read(); err == nil || !strings.Contains(err.Error(), "belongs to user ID 12345 and must belong to 0") {
 		t.Error(err)
+	}
+}
+
+// TestNothingStaysOpen: nor does a user's umask keep him from his file.
+func TestNothingStaysOpen(t *testing.T) {
+	p := Place{filepath.Join(t.TempDir(), FileName), uint32(os.Getuid()), uint32(os.Getgid())}
+	before := means.OpenFiles(t)
+	umask := unix.Umask(0o777)
+	werr := p.Write([]byte("x"), false)
+	unix.Umask(umask)
+	_, rerr := p.Read()
+	st, serr := os.Stat(p.Path)
+	if err := errors.Join(werr, rerr, serr, p.Disable()); err != nil || st.Mode() != 0o400 {
+		t.Errorf("%v, %v", st, err)
+	}
+	if after := means.OpenFiles(t); len(after) != len(before) {
+		t.Errorf("open before: %v, after: %v", before, after)
+	}
+}
+
+// TestNoRoom: a file that cannot be written whole leaves the old one, and nothing beside it.
+func TestNoRoom(t *testing.T) {
+	p := Place{filepath.Join(t.TempDir(), FileName), uint32(os.Getuid()), uint32(os.Getgid())}
+	if err := p.Write([]byte("old"), false); err != nil {
+		t.Fatal(err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(unix.SIGXFSZ)
+	defer signal.Reset(unix.SIGXFSZ)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 10, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err := p.Write(bytes.Repeat([]byte{'x'}, 20), true)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	b, rerr := p.Read()
+	es, derr := os.ReadDir(filepath.Dir(p.Path))
+	if !errors.Is(err, unix.EFBIG) || string(b) != "old" || len(es) != 1 || rerr != nil || derr != nil {
+		t.Errorf("%v; %q, %v, %v, %v", err, b, rerr, es, derr)
 	}
 }

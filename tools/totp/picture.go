@@ -31,8 +31,7 @@ func Picture(text string, utf8, bright bool, width int) (string, error) {
 	// ink: a letter has to be drawn there.
 	ink := func(x, y int) bool {
 		x, y = x-quiet, y-quiet
-		black := x >= 0 && y >= 0 && x < c.Size && y < c.Size && c.Black(x, y)
-		return y < c.Size+quiet && black == bright
+		return y < c.Size+quiet && c.Black(x, y) == bright
 	}
 	var b strings.Builder
 	if !utf8 {

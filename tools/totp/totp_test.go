@@ -91,10 +91,14 @@ func TestSearch(t *testing.T) {
 	if skew, ok := rfc.Search("00000x", now, Step); ok {
 		t.Error("found what is no code, at ", skew)
 	}
+	if skew, ok := rfc.Search(rfc.Code(0), time.Unix(5*Step, 0), Step); !ok || skew != -5 {
+		t.Errorf("the first code of all: %d, %v", skew, ok)
+	}
 	f, _ := New(rfc, Settings{})
 	wide, _ := New(rfc, Settings{Window: 17})
 	shifted := &File{Secret: rfc, Options: []Option{{"TIME_SKEW", "-5"}}}
 	for skew, want := range map[int]string{0: "true true false", 1: "true true false", -1: "true true false", 2: "false true false",
+		-2: "false true false", -8: "false true false", -9: "false false false",
 		8: "false true false", 9: "false false false", -5: "false true true", -6: "false true true"} {
 		if got := fmt.Sprint(f.Takes(skew), wide.Takes(skew), shifted.Takes(skew)); got != want {
 			t.Errorf("%d: %s, want %s", skew, got, want)
@@ -138,8 +142,9 @@ func TestParseKey(t *testing.T) {
 		"otpauth://totp/b?algorithm=SHA256&secret=" + secret: "the URI asks for SHA256: pam_google_authenticator supports SHA1 only",
 		"otpauth://totp/b?digits=8&secret=" + secret:         "the URI asks for 8 digits: pam_google_authenticator supports 6 only",
 		"otpauth://totp/b?period=300&secret=" + secret:       "the URI asks for codes of 300 s: pam_google_authenticator takes 1 to 60",
-		"otpauth://totp/b":                                    "the secret is empty",
-		"otpauth://totp/%zz?secret=" + secret:                 "the otpauth URI cannot be read",
+		"otpauth://totp/b":                    "the secret is empty",
+		"GEZDGNBV":                            "the secret has 40 bits; less than 80 can be guessed",
+		"otpauth://totp/%zz?secret=" + secret: "the otpauth URI cannot be read",
 		"otpauth://totp/b?secret=" + secret + "!%21" + secret: "the secret is not base32: its character 17 is not A to Z or 2 to 7",
 	} {
 		s, step, err := ParseKey(in)
@@ -220,9 +225,62 @@ func TestFile(t *testing.T) {
 		!strings.Contains(f.URI("", "a"), "hotp/a?secret="+rfc.Base32()+"&counter=7") {
 		t.Errorf("%v, %v", f, err)
 	}
-	for _, bad := range []Settings{{Window: 101}, {StepSize: 61}, {Window: -1}} {
+	for _, bad := range []Settings{{Window: 101}, {StepSize: 61}, {Window: -1}, {StepSize: -1}} {
 		if _, err := New(rfc, bad); err == nil {
 			t.Errorf("%+v was taken", bad)
+		}
+	}
+	for range 20 { // whose scratch codes are all of eight digits
+		f, err := New(rfc, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Parse(f.Bytes()); err != nil || len(again.Scratch) != 5 {
+			t.Errorf("%v, %v", again, err)
+		}
+	}
+	for _, good := range []Settings{{Window: 100, StepSize: 1}, {Window: 1, StepSize: 60}} {
+		if f, err := New(rfc, good); err != nil || f.Window() != good.Window || f.StepSize() != good.StepSize {
+			t.Errorf("%+v: %+v, %v", good, f, err)
+		}
+	}
+	if f := (&File{Options: []Option{{"WINDOW_SIZE", "x"}, {"STEP_SIZE", ""}}}); f.Window() != 3 || f.StepSize() != Step {
+		t.Errorf("values that are no numbers are taken for %d and %d", f.Window(), f.StepSize())
+	}
+}
+
+// TestBounds: a file that the module takes at the bounds of what it takes, and not beyond them.
+func TestBounds(t *testing.T) {
+	const totp = `" TOTP_AUTH`
+	for line, ok := range map[string]bool{totp: true, "": false,
+		`" HOTP_COUNTER 1`: true, `" HOTP_COUNTER 0`: false, `" HOTP_COUNTER -1`: false, `" HOTP_COUNTER 99999999999999999999`: false,
+		totp + "\n\" RATE_LIMIT 1 1": true, totp + "\n\" RATE_LIMIT 100 3600": true, totp + "\n\" RATE_LIMIT 0 30": false,
+		totp + "\n\" RATE_LIMIT 101 30": false, totp + "\n\" RATE_LIMIT 3 0": false, totp + "\n\" RATE_LIMIT 3 3601": false,
+		totp + "\n\" RATE_LIMIT x 30": false, totp + "\n\" WINDOW_SIZE 1": true, totp + "\n\" WINDOW_SIZE 100": true,
+		totp + "\n\" STEP_SIZE 0": false, totp + "\n\" STEP_SIZE 99999999999999999999": false,
+		totp + "\n" + strings.Repeat("x", MaxFile-33-len(totp)-1): true, totp + "\n" + strings.Repeat("x", MaxFile-33-len(totp)): false,
+	} {
+		if _, err := Parse([]byte(rfc.Base32() + "\n" + line)); (err == nil) != ok {
+			t.Errorf("%.60q: %v", line, err)
+		}
+	}
+	if _, err := Parse([]byte("\x00")); err == nil || err.Error() != "it holds a zero byte, and the module refuses it" {
+		t.Error(err)
+	}
+	for _, other := range []string{"02345678", "1234567", "1234567x", "note"} { // the module looks no further
+		f, err := Parse([]byte(rfc.Base32() + "\n" + totp + "\n12345678\n" + other + "\n87654321\n"))
+		if err != nil || len(f.Scratch) != 1 {
+			t.Errorf("%s: %+v, %v", other, f, err)
+		}
+	}
+}
+
+func TestURI(t *testing.T) {
+	f := &File{Secret: rfc}
+	for issuer, want := range map[string]string{"": "otpauth://totp/al%20b?secret=" + rfc.Base32(),
+		"web 1": "otpauth://totp/web%201:al%20b?secret=" + rfc.Base32() + "&issuer=web%201"} {
+		if got := f.URI(issuer, "al b"); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
@@ -258,6 +316,9 @@ func TestPicture(t *testing.T) {
 					rows = append(rows, down)
 				}
 			}
+			if below := rows[c.Size+2*quiet:]; len(below) > 0 && strings.TrimSpace(string(below[0])) != "" {
+				t.Errorf("bright %v: half a row below the picture is drawn", bright)
+			}
 			for y := -quiet; y < c.Size+quiet; y++ {
 				for x := -quiet; x < c.Size+quiet; x++ {
 					black := x >= 0 && y >= 0 && x < c.Size && y < c.Size && c.Black(x, y)
@@ -268,8 +329,14 @@ func TestPicture(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Picture(strings.Repeat("x", 100), false, false, 80); err == nil || !strings.Contains(err.Error(), "columns wide") {
-		t.Error(err)
+	if _, err := Picture(uri, true, false, c.Size+2*quiet); err != nil {
+		t.Errorf("as wide as the terminal: %v", err)
+	}
+	for text, want := range map[string]string{uri: fmt.Sprintf("the QR code is %d columns wide and the terminal 73", 2*(c.Size+2*quiet)),
+		strings.Repeat("x", 10_000): "drawing the QR code: "} {
+		if _, err := Picture(text, false, false, 73); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 

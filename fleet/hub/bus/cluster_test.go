@@ -2,15 +2,11 @@ package bus
 
 import (
 	"crypto/tls"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
-	"github.com/nats-io/nats.go"
-
-	"fettle/internal/means"
 )
 
 // What nats-config prints makes a server trust these keys: it names the operator, and both
@@ -100,49 +96,5 @@ func TestLittleSpace(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, without %q", err, want)
 		}
-	}
-}
-
-// The doorkeeper ends a connection with an invitation as soon as it is made, where its address is
-// shut out; others from there stay.
-func TestDoorkeeper(t *testing.T) {
-	s, k := serving(t)
-	if err := s.Doorkeeper(); err != nil {
-		t.Fatal(err)
-	}
-	s.mu.Lock()
-	s.joining = map[string]strikes{"127.0.0.1": {strikesMost, time.Now().Add(time.Hour)}}
-	s.mu.Unlock()
-	connect := func(who nats.Option, ended chan struct{}) (*nats.Conn, error) {
-		nc, err := nats.Connect("tls://"+s.Addr(), who, nats.NoReconnect(), nats.Secure(&tls.Config{InsecureSkipVerify: true}),
-			nats.ClosedHandler(func(*nats.Conn) { close(ended) }))
-		if err == nil {
-			t.Cleanup(nc.Close)
-		}
-		return nc, err
-	}
-	who, _ := credentials(t, k, "agent")
-	agent, err := connect(who, make(chan struct{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := k.JoinJWT(time.Now().Add(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	if _, err := connect(nats.UserJWT(func() (string, error) { return token, nil }, func([]byte) ([]byte, error) { return nil, nil }),
-		ended); errors.Is(err, nats.ErrAuthorization) {
-		t.Fatal(err)
-	} else if err != nil {
-		close(ended) // it ended before the client saw that it had begun
-	}
-	select {
-	case <-ended:
-	case <-time.After(means.Patience):
-		t.Fatal("who is shut out comes in")
-	}
-	if err := agent.Flush(); err != nil {
-		t.Errorf("an agent from the same address: %v", err)
 	}
 }

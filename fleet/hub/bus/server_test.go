@@ -98,7 +98,9 @@ func TestServerOptions(t *testing.T) {
 	if s.keys, err = LoadKeys(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	if s.Ban("U") == nil || s.Allow("U") == nil {
+	err = s.Ban("U")
+	free(t, &s.mu)
+	if err == nil || s.Allow("U") == nil {
 		t.Error("keys of another hub ban")
 	}
 	s.keys = k

@@ -20,6 +20,7 @@ func TestOf(t *testing.T) {
 		"-- root/run/.containerenv --\nengine=\"podman\"\n": "podman",
 		"-- link/proc/self/ns/pid --\npid:[4026532511]\n":   "container",
 		"-- link/proc/self/ns/pid --\npid:[4026531836]\n":   "",
+		"-- link/proc/self/ns/pid --\nhidden\n":             "",
 		"hostname: web\n":                                   "",
 		"incomplete: true\n":                                "",
 		// A virtual machine made of docker's image, and a container in its host's PID namespace.
@@ -27,11 +28,21 @@ func TestOf(t *testing.T) {
 		mark + "2 0 8:1 / /x rw - ext4 /dev/vdb rw\n7 0 0:9 / / rw - overlay overlay rw\n-- root/proc/1/mountinfo --\n1 0 8:1 / / rw - ext4 " +
 			"/dev/vda rw\n": "docker",
 		"-- link/proc/self/ns/pid --\npid:[4026531836]\n-- root/.dockerenv --\n": "",
+		mark + "1 0 8:1 /\n2 0 8:1 / / rw - ext4 /dev/vda rw\n":                  "", // whose root init has cannot be seen
+		"-- root/run/systemd/container --\n\n-- root/.dockerenv --\n":            "docker",
 		"kind: root\n-- root/run/systemd/container --\nlxc\n":                    "",
 		"-- denied/run/systemd/container --\n-- root/.dockerenv --":              "docker",
 	} {
 		if got := Of(t.Context(), hosttest.New(t, sample)); got != want {
 			t.Errorf("%q: %q, want %q", sample, got, want)
+		}
+	}
+}
+
+func TestNetworkGiven(t *testing.T) {
+	for kind, want := range map[string]bool{"lxc": true, "systemd-nspawn": false, "": false} {
+		if got := NetworkGiven(t.Context(), hosttest.New(t, "-- root/run/systemd/container --\n"+kind+"\n")); got != want {
+			t.Errorf("%q: %v", kind, got)
 		}
 	}
 }

@@ -36,6 +36,7 @@ func TestLoggers(t *testing.T) {
 		{"cannot open /run/shop.ready: see level=info of the manual", "cannot open /run/shop.ready: see level=info of the manual", false},
 		{`{not JSON: it failed`, `{not JSON: it failed`, false},
 		{`FATAL:  could not create lock file "postmaster.pid"`, `FATAL: could not create lock file "postmaster.pid"`, false},
+		{`level=error msg="open /x: denied" err=denied`, "open /x: denied", false},
 		{"could not open the file INFORMATION", "could not open the file INFORMATION", false},
 	} {
 		if got := Stable(c.line); got != c.stable {

@@ -58,8 +58,8 @@ func Read(ctx context.Context, h *host.Host) Facts {
 func uptime(ctx context.Context, h *host.Host) time.Duration {
 	s, _ := h.ReadString(ctx, "/proc/uptime")
 	first, _, _ := strings.Cut(s, " ")
-	seconds, err := strconv.ParseFloat(first, 64)
-	if err != nil || seconds < 0 || seconds > 1e9 {
+	seconds, _ := strconv.ParseFloat(first, 64)
+	if !(seconds > 0 && seconds <= 1e9) { // nor is it NaN
 		return 0
 	}
 	if container.Of(ctx, h) != "" {

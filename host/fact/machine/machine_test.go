@@ -12,6 +12,8 @@ const debian = "-- root/etc/os-release --\nPRETTY_NAME=\"Debian GNU/Linux 12 (bo
 
 func TestRead(t *testing.T) {
 	id := "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	const lxc = "kind: live\n-- root/run/systemd/container --\nlxc\n-- root/proc/uptime --\n1000.5 1.0\n" +
+		"-- root/proc/1/stat --\n1 (init) S 0 1 1 0 -1 4194560 1 1 1 1 1 1 1 1 20 0 1 0 90000 1 1\n"
 	for name, c := range map[string]struct {
 		text string
 		want Facts
@@ -43,7 +45,22 @@ func TestRead(t *testing.T) {
 			"0.00\n-- root/run/systemd/container --\nlxc\n",
 			Facts{Distribution: "Debian 12", Kind: "LXC container"}},
 		"capture": {debian + "-- root/proc/uptime --\n5.0 1.0\n", Facts{Distribution: "Debian 12"}},
-		"nothing": {"kind: live\n", Facts{}},
+		"engines": {"kind: live\n-- root/sys/fs/cgroup/system.slice/ssh.service/x --\n-- root/sys/fs/cgroup/system.slice/docker-1.scope/" +
+			"cgroup.events --\npopulated 1\n-- root/sys/fs/cgroup/docker/" + id + "/x --\n-- root/sys/fs/cgroup/machine.slice/" +
+			"systemd-nspawn@a.service/x --\n-- root/sys/fs/cgroup/lxc.payload.a/x --\n",
+			Facts{Containers: []Containers{{"Docker", 2}, {"nspawn", 1}, {"LXC", 1}}}},
+		"Xen": {"kind: live\n-- root/sys/hypervisor/type --\nxen\n", Facts{Kind: "Xen guest"}},
+		"on a hypervisor": {"kind: live\n-- root/sys/hypervisor/type --\nx\n-- root/proc/cpuinfo --\nflags : fpu hypervisor lm\n",
+			Facts{Kind: "virtual machine"}},
+		"no hypervisor":       {"kind: live\n-- root/proc/cpuinfo --\nflags : fpu lm\n", Facts{}},
+		"uptime of 30 years":  {"kind: live\n-- root/proc/uptime --\n1e9 0\n", Facts{Up: 1e9 * time.Second}},
+		"uptime of more":      {"kind: live\n-- root/proc/uptime --\n1e10 0\n", Facts{}},
+		"uptime before 0":     {"kind: live\n-- root/proc/uptime --\n-5 0\n", Facts{}},
+		"uptime of no number": {"kind: live\n-- root/proc/uptime --\nnan 0\n", Facts{}},
+		"LXCFS": {lxc + "-- root/proc/self/mountinfo --\n1 0 0:1 / / rw - a a rw\n2 1 0:2 /proc/uptime /proc/uptime rw - a a rw\n",
+			Facts{Kind: "LXC container", Up: 1000 * time.Second}},
+		"mounts are not shown": {lxc, Facts{Kind: "LXC container", Up: 1000 * time.Second}},
+		"nothing":              {"kind: live\n", Facts{}},
 	} {
 		if got := Read(t.Context(), hosttest.New(t, c.text)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

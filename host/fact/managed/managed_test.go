@@ -1,6 +1,8 @@
 package managed
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"fettle/host/hosttest"
@@ -8,6 +10,7 @@ import (
 
 func TestOf(t *testing.T) {
 	const f = "/etc/app.conf"
+	const overlayroot = `{"mount":"/","type":"overlay","options":"rw,upperdir=/media/root-rw/overlay"}`
 	file := func(text string) string { return "-- root" + f + " --\n" + text + "\n" }
 	for text, want := range map[string]string{
 		file("# Ansible managed"):                                                                                         "Ansible",
@@ -25,12 +28,23 @@ func TestOf(t *testing.T) {
 		file("a = 1") + "-- root/var/chef/backup/etc/app.conf.chef-20240102030405.123 --\n":                               "Chef",
 		file("a = 1") + "-- root/etc/app.conf.4711.2024-01-02@03:04:05~ --\n":                                             "Ansible",
 		"-- link" + f + " --\n/etc/static/app.conf\n-- root/etc/static/app.conf --\n":                                     "NixOS",
+		"-- link" + f + " --\n/nix/store/x\n":                                                                             "NixOS",
+		file(strings.Repeat("a = 1\n", 39) + "# Ansible managed"):                                                         "Ansible",
+		file("# Ansible managed" + strings.Repeat(".", 400-18)):                                                           "Ansible",
+		"-- table/filesystems --\n[" + overlayroot + "]\n":                                                                "overlayroot",
 		// Innocent ones: what a value says, another's file, a mark far below, other backups.
 		file("comment = managed by Puppet"):              "",
 		file("# We use Ansible for other hosts"):         "",
 		file("# see the puppet docs"):                    "",
 		file("a = 1") + "-- root/etc/app.conf.bak~ --\n": "",
 		file("a = 1") + "-- root/var/lib/puppet/state/resources.txt --\nfile[/etc/app.conf.d]\nfile[/etc]\n": "",
+		"-- link" + f + " --\n/etc/other\n-- root/etc/other --\n\n":                                          "",
+		file(strings.Repeat("a = 1\n", 40) + "# Ansible managed"):                                            "",
+		file("# Ansible managed" + strings.Repeat(".", 401-18)):                                              "",
+		"-- denied/table/filesystems --\n":                                                                   "",
+		"-- table/filesystems --\n[" + strings.Replace(overlayroot, `"/"`, `"/a"`, 1) + "]\n":                "",
+		"-- table/filesystems --\n[" + strings.Replace(overlayroot, `"overlay"`, `"a"`, 1) + "]\n":           "",
+		"-- table/filesystems --\n[" + strings.Replace(overlayroot, "root-rw", "a", 1) + "]\n":               "",
 		"": "",
 	} {
 		o, ok := Of(t.Context(), hosttest.New(t, text), f)
@@ -46,6 +60,34 @@ func TestImage(t *testing.T) {
 	for name, want := range map[string]bool{"/usr/lib/a": true, "/etc/a": false, "/usr/local/a": false} {
 		if o, ok := Of(t.Context(), h, name); ok != want {
 			t.Errorf("%s: %+v", name, o)
+		}
+	}
+}
+
+// TestWhy: the mark is shown with its place.
+func TestWhy(t *testing.T) {
+	h := hosttest.New(t, "-- root/etc/a --\na = 1\n\t# Ansible managed\n-- root/usr/lib/a --\n")
+	if o, _ := Of(t.Context(), h, "/etc/a"); o.Why != `/etc/a:2: "# Ansible managed"` {
+		t.Error(o.Why)
+	}
+	if o, ok := Of(t.Context(), h, "/usr/lib/a"); ok {
+		t.Errorf("of a host without an image: %+v", o)
+	}
+}
+
+// TestRecent: a run counts for eight days, and one that a clock put into the future for an hour.
+func TestRecent(t *testing.T) {
+	for mtime, want := range map[string]string{
+		"2026-01-10T12:00:00Z": "[{Salt 0s /var/cache/salt/minion/highstate.cache.p}]",
+		"2026-01-10T11:30:00Z": "[{Salt 30m0s /var/cache/salt/minion/highstate.cache.p}]",
+		"2026-01-10T13:00:00Z": "[{Salt 0s /var/cache/salt/minion/highstate.cache.p}]",
+		"2026-01-10T13:00:01Z": "[]",
+		"2026-01-02T12:00:01Z": "[{Salt 191h59m59s /var/cache/salt/minion/highstate.cache.p}]",
+		"2026-01-02T12:00:00Z": "[]",
+	} {
+		h := hosttest.New(t, "time: 2026-01-10T12:00:00Z\n-- stat/var/cache/salt/minion/highstate.cache.p --\nmtime "+mtime+"\n")
+		if got := fmt.Sprint(Recent(t.Context(), h)); got != want {
+			t.Errorf("%s: %s, want %s", mtime, got, want)
 		}
 	}
 }

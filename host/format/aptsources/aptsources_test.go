@@ -59,3 +59,44 @@ http://mine ./ [] /etc/apt/sources.list.d/b.sources:16 false [] true
 		t.Errorf("got:\n%s\nwant:\n%s%v", b.String(), want, err)
 	}
 }
+
+// TestSignedBy: Signed-By names files between commas or blanks, or keys, or holds the key itself.
+func TestSignedBy(t *testing.T) {
+	for value, want := range map[string]string{
+		" /k,/l":     `[/k /l] ""`,
+		" /k /l\t/m": `[/k /l /m] ""`,
+		"\n /k\n /l": `[/k /l] ""`,
+		"":           `[] ""`,
+		" 0123456789ABCDEF0123456789ABCDEF01234567!": `[] ""`,
+		" /k,0123456789ABCDEF":                       `[/k] ""`,
+		" 0123":                                      `[] "0123"`,
+		"\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n /abc\n -----END PGP PUBLIC KEY BLOCK-----": "[] " +
+			`"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n/abc\n-----END PGP PUBLIC KEY BLOCK-----\n"`,
+	} {
+		text := "-- root/etc/apt/sources.list.d/a.sources --\nTypes: deb\nURIs: http://a\nSigned-By:" + value + "\nSuites:\n x\n"
+		got, err := Read(t.Context(), hosttest.New(t, text))
+		if err != nil || len(got) != 1 || fmt.Sprintf("%v %q", got[0].Keys, got[0].Inline) != want || got[0].Signed != (value != "") {
+			t.Errorf("%q: %+v, %v; want %s", value, got, err, want)
+		}
+	}
+}
+
+// TestUnread: the error is of the first file that could not be read; the others are.
+func TestUnread(t *testing.T) {
+	const list, dir = "/etc/apt/sources.list", "/etc/apt/sources.list.d"
+	const one = "-- root" + dir + "/z.list --\ndeb http://z ./\n"
+	for text, want := range map[string]string{
+		one: "1 <nil>",
+		one + "-- link" + dir + "/a.list --\n/none\n":                            "1 <nil>",
+		one + "-- denied" + list + " --\n":                                       "1 reading " + list + ": permission denied",
+		one + "-- stat" + dir + "/a.list --\n\n-- denied" + dir + "/a.list --\n": "1 reading " + dir + "/a.list: permission denied",
+		one + "-- denied" + list + " --\n-- stat" + dir + "/a.list --\n\n-- denied" + dir + "/a.list --\n": "1 reading " + list +
+			": permission denied",
+		one + "-- denied" + dir + " --\n": "0 listing " + dir + ": permission denied",
+	} {
+		got, err := Read(t.Context(), hosttest.New(t, text))
+		if is := fmt.Sprint(len(got), " ", err); is != want {
+			t.Errorf("%q: %s, want %s", text, is, want)
+		}
+	}
+}

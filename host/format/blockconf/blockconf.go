@@ -163,17 +163,16 @@ func (p *parser) next() (w string, quoted, ok bool) {
 	if q := p.text[0]; q == '"' || q == '\'' && p.form == Nginx {
 		return p.quoted(q), true, true
 	}
-	n := 1
-	if !strings.ContainsRune(";{}", rune(p.text[0])) {
-		n = 0
-		for n < len(p.text) && !strings.ContainsRune(" \t\r\n;{}\"", rune(p.text[n])) && p.comment(p.text[n:]) == "" {
-			if i := strings.IndexByte(p.text[n:], '}'); i > 0 && strings.HasPrefix(p.text[n:], "${") { // a variable of nginx
-				n += i
-			}
-			n++
+	n := 0
+	for alone := strings.ContainsRune(";{}", rune(p.text[0])); ; {
+		if strings.HasPrefix(p.text[n:], "${") { // a variable of nginx
+			n += max(0, strings.IndexByte(p.text[n:], '}'))
+		}
+		n++
+		if alone || n == len(p.text) || strings.ContainsRune(" \t\r\n;{}\"", rune(p.text[n])) || p.comment(p.text[n:]) != "" {
+			break
 		}
 	}
-	n = min(n, len(p.text))
 	w = p.text[:n]
 	p.skip(n)
 	return w, false, true
@@ -194,10 +193,10 @@ func (p *parser) quoted(q byte) string {
 
 // blank skips white space and comments.
 func (p *parser) blank() {
-	for p.text != "" {
-		if n := len(p.text) - len(strings.TrimLeft(p.text, " \t\r\n\f\v\x00")); n > 0 {
-			p.skip(n)
-			continue
+	for {
+		p.skip(len(p.text) - len(strings.TrimLeft(p.text, " \t\r\n\f\v\x00")))
+		if p.text == "" {
+			return
 		}
 		end := p.comment(p.text)
 		if p.text[0] == '#' {

@@ -25,7 +25,7 @@ func TestRead(t *testing.T) {
 		{Nginx, "/n/nginx.conf", `-- root/n/nginx.conf --
 http {
 	# ssl on;
-	include sites/*; include absent.conf;
+	include sites/*; include absent.conf;#
 	log_format m '$a; ssl on;' "x\"";
 	return 200 ${b};
 }
@@ -68,8 +68,11 @@ notify no;
 	if _, err := Read(t.Context(), hosttest.New(t, "-- root/a --\ninclude b;\n-- denied/b --\n"), Nginx, "/a"); err == nil {
 		t.Error("a file that cannot be read is passed over")
 	}
-	if all, err := Read(t.Context(), hosttest.New(t, "-- root/a --\ninclude a;\n"), Nginx, "/a"); err != nil || len(all) == 0 {
-		t.Errorf("a file that includes itself: %v", err)
+	for text, want := range map[string]int{"include a;\n": 21, strings.Repeat("include b;", 2002) + "\n-- root/b --\nx;\n": 2002 + 1999,
+		"include b b; listen b;\n-- root/b --\nx;\n": 2, `x "\`: 1} {
+		if all, err := Read(t.Context(), hosttest.New(t, "-- root/a --\n"+text), Nginx, "/a"); err != nil || len(all) != want {
+			t.Errorf("%.30q: %d statements, want %d; %v", text, len(all), want, err)
+		}
 	}
 }
 
@@ -78,6 +81,7 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 func FuzzParse(f *testing.F) {
 	f.Add("a b; c { d \"e\\\"; }\n# x\n/* y */ z")
 	f.Add("}}{{;;\"")
+	f.Add("$ ${ ${a}b \"c\\")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, form := range []Form{Nginx, Named} {
 			for _, s := range Parse(form, "/f", text) {

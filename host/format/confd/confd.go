@@ -112,6 +112,9 @@ func Settings(ctx context.Context, h *host.Host, kind string, take func(file str
 func isNull(ctx context.Context, h *host.Host, name string) (bool, error) {
 	for range 8 {
 		i, err := h.Lstat(ctx, name)
+		if host.IsAbsent(err) {
+			return false, nil // a link that leads nowhere
+		}
 		if err != nil {
 			return false, err
 		}

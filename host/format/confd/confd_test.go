@@ -29,6 +29,34 @@ b
 	}
 }
 
+// TestSettingsApart: what comes after a file that is not there, or is there only to hide others,
+// counts nevertheless; what could not be read is an error.
+func TestSettingsApart(t *testing.T) {
+	const d, taken = "/etc/x.conf.d/", "/usr/lib/x.conf: main\n/etc/x.conf.d/9.conf: last\n"
+	const files = "-- root/usr/lib/x.conf --\nmain\n-- root" + d + "9.conf --\nlast\n"
+	for text, want := range map[string]string{
+		files:                                 taken,
+		"kind: root\n" + files:                taken,
+		files + "-- root" + d + "1.conf --\n": taken,
+		files + "-- link" + d + "1.conf --\n/dev/null\n":                              taken,
+		files + "-- link" + d + "1.conf --\n/none\n":                                  taken,
+		files + "-- denied/etc/x.conf --\n":                                           "reading /etc/x.conf: permission denied",
+		files + "-- denied/etc/x.conf.d --\n":                                         "listing /etc/x.conf.d: permission denied",
+		files + "-- stat" + d + "1.conf --\ntype file\n-- denied" + d + "1.conf --\n": "lstat of /etc/x.conf.d/1.conf: permission denied",
+		files + "-- link" + d + "1.conf --\n/usr/lib\n":                               "reading /etc/x.conf.d/1.conf: not a regular file",
+	} {
+		got := ""
+		if err := Settings(t.Context(), hosttest.New(t, text), "x.conf", func(file string, text []byte) {
+			got += file + ": " + string(text)
+		}); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestFiles(t *testing.T) {
 	h := hosttest.New(t, `
 -- root/usr/lib/x.d/10-a.conf --

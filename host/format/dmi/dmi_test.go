@@ -1,9 +1,11 @@
 package dmi
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"fettle/host/hosttest"
 	"fettle/internal/means"
 )
 
@@ -27,10 +29,30 @@ func TestParse(t *testing.T) {
 		"# dmidecode 3.4\n/dev/mem: denied": "no structure",
 		"Handle 0x1, DMI type x, 9 bytes\n": "names no type",
 		"Handle 0x1\n":                      "names no type",
+		"Handle 0x1, DMI type 256, 9\n":     "names no type",
+		"Handle 0x1, DMI type -1, 9\n":      "names no type",
 		strings.Repeat("Handle 0x1, DMI type 1, 9 bytes\n", maxRecords+1): "more than 10000",
 	} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v; want %q", text, err, want)
+		}
+	}
+}
+
+// TestRead: the exit status of dmidecode counts only where it shows nothing.
+func TestRead(t *testing.T) {
+	const one = "Handle 0x1, DMI type 0, 9 bytes\nHandle 0x2, DMI type 255, 9 bytes\n"
+	const all = "[{0  map[]} {255  map[]}] <nil>"
+	for text, want := range map[string]string{
+		"-- command/dmidecode --\n" + one:             all,
+		"-- command/dmidecode --\nexit 1\n" + one:     all,
+		"-- command/dmidecode --\nexit 1\nnot root\n": "[] dmidecode: exit status 1: ",
+		"-- command/dmidecode --\nno SMBIOS\n":        "[] dmidecode shows no structure of the firmware's",
+		"-- denied/command/dmidecode --\n":            "[] running dmidecode: permission denied",
+	} {
+		r, err := Read(t.Context(), hosttest.New(t, text))
+		if got := fmt.Sprint(r, " ", err); got != want {
+			t.Errorf("%q: %s; want %s", text, got, want)
 		}
 	}
 }

@@ -53,6 +53,7 @@ func TestAddress(t *testing.T) {
 	for id, want := range map[string]string{
 		"Repository <good@example.org>":           "good@example.org",
 		"good@example.org":                        "good@example.org",
+		"<good@example.org>":                      "good@example.org",
 		"<a> Repository <good+b@EXAMPLE.org> (x)": "good+b@EXAMPLE.org",
 		"Repository":                              "",
 		"X <a@b@example.org>":                     "",

@@ -27,6 +27,8 @@ func TestWhoReadsWhat(t *testing.T) {
 		{"gnupg2 2.1.11-6ubuntu2", "options dirmngr.conf", "options dirmngr.conf"},
 		{"gpg 2.2.19-3ubuntu2", "options gpg.conf", "gpg.conf"},
 		{"gpg 2.2.19-3ubuntu2", "options", "options"},
+		{"gnupg2 2.1.0-1", "options dirmngr.conf", "options dirmngr.conf"},
+		{"gpg x", "options", ""},
 		{"gpg 2.2.27-2+deb11u2", "options", ""},
 		{"gpg 2.2.40-1.1+deb12u2", "options gpg.conf dirmngr.conf", "gpg.conf dirmngr.conf"},
 		{"gpg 2.2.40-1.1", "gpg.conf-2.2 gpg.conf gpg.conf-1", "gpg.conf-2.2"},

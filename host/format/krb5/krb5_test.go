@@ -1,6 +1,7 @@
 package krb5
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 )
@@ -36,7 +38,7 @@ var cases = []struct {
 	},
 	{
 		name:   "comments",
-		conf:   "; [libdefaults]\n# x\n[libdefaults]\n# default_realm = A\n;default_realm = B\ndefault_realm = C\n",
+		conf:   "; [libdefaults]\n# x\n[libdefaults]\n# default_realm = A\n;default_realm = B\n\ndefault_realm =C\n",
 		realm:  "C",
 		keytab: "/etc/krb5.keytab",
 	},
@@ -70,6 +72,32 @@ func TestRead(t *testing.T) {
 				t.Errorf("%+v, %v; want %+v", got, err, want)
 			}
 		})
+	}
+}
+
+// TestUnread: what is absent says nothing, what nobody could look at is an error, and files that
+// include files end at the eighth.
+func TestUnread(t *testing.T) {
+	const conf = "-- root" + File + " --\n"
+	for text, want := range map[string]error{
+		"": nil, conf + "include /x\nincludedir /d\n": nil,
+		"-- denied" + File + " --\n":                                          host.ErrDenied,
+		conf + "include /x\n-- denied/x --\n":                                 host.ErrDenied,
+		conf + "includedir /d\n-- denied/d --\n":                              host.ErrDenied,
+		conf + "includedir /d\n-- stat/d/x --\ntype file\n-- denied/d/x --\n": host.ErrDenied,
+	} {
+		if c, err := Read(t.Context(), hosttest.New(t, text)); !errors.Is(err, want) {
+			t.Errorf("%q: %+v, %v; want %v", text, c, err, want)
+		}
+	}
+	chain := conf + "include /1/x\n"
+	for i := range 7 {
+		chain += fmt.Sprintf("-- root/%d/x --\n%s /%d%s\n", i+1, []string{"include", "includedir"}[i%2], i+2, []string{"/x", ""}[i%2])
+	}
+	chain += "-- root/8/x --\n[libdefaults]\ndefault_realm = EIGHTH\ninclude /9\n" +
+		"-- root/9 --\n[libdefaults]\ndefault_keytab_name = /9.keytab\n"
+	if c, err := Read(t.Context(), hosttest.New(t, chain)); err != nil || c != (Config{"EIGHTH", "/etc/krb5.keytab"}) {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 

@@ -79,7 +79,7 @@ func Lines(text string) [][]Word {
 func word(s string) (text string, end int) {
 	var b strings.Builder
 	quote := byte(0)
-	for end < len(s) && (quote != 0 || s[end] != ' ' && s[end] != '\t') {
+	for {
 		switch c := s[end]; {
 		case quote != 0 && c == quote:
 			quote = 0
@@ -89,8 +89,10 @@ func word(s string) (text string, end int) {
 			b.WriteByte(c)
 		}
 		end++
+		if end == len(s) || quote == 0 && (s[end] == ' ' || s[end] == '\t') {
+			return b.String(), end
+		}
 	}
-	return b.String(), end
 }
 
 // IsKeyword: keywords count in any case, and from three letters on

@@ -2,10 +2,12 @@ package mdadmconf
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"fettle/host"
 	"fettle/host/hosttest"
 )
 
@@ -30,6 +32,10 @@ func TestLines(t *testing.T) {
 			var ws []string
 			for _, w := range line {
 				ws = append(ws, w.Text)
+				at := strings.NewReplacer(`"`, "", "'", "").Replace(c.text[w.From:w.To])
+				if at != w.Text || w.Line != 1+strings.Count(c.text[:w.From], "\n") {
+					t.Errorf("%q: %+v is at %q", c.text, w, at)
+				}
 			}
 			got = append(got, strings.Join(ws, " "))
 		}
@@ -62,10 +68,19 @@ func TestConfFiles(t *testing.T) {
 	}
 }
 
+// TestUnread: which file counts is not known while one could not be looked at.
+func TestUnread(t *testing.T) {
+	for _, name := range []string{"/etc/mdadm", "/etc/mdadm.conf", "/etc/mdadm.conf.d"} {
+		if main, all, err := Files(t.Context(), hosttest.New(t, "-- denied"+name+" --\n")); !errors.Is(err, host.ErrDenied) {
+			t.Errorf("%s: %s, %q, %v", name, main, all, err)
+		}
+	}
+}
+
 // TestArrays: as mdadm --detail --scan and Debian's mkconf write them.
 func TestArrays(t *testing.T) {
 	got, home := Arrays("HOMEHOST <system>\nMAILADDR root\nARRAY /dev/md0 metadata=1.2 UUID=11111111:2222AAAA:33333333:44444444 name=vm:0\n" +
-		"ARRAY /dev/md/1\n\tuuid=5555 \nARRAY uuid=6666\n#ARRAY /dev/md9\n")
+		"ARRAY /dev/md/1\n\tuuid=5555 more\narr metadata=1.2 uuid=6666\n#ARRAY /dev/md9\nAR /dev/md8\nHOMEHOST\n")
 	want := []Array{{"/dev/md0", "111111112222aaaa3333333344444444"}, {"/dev/md/1", "5555"}, {"", "6666"}}
 	if !slices.Equal(got, want) || home != "<system>" {
 		t.Errorf("%+v, %q", got, home)

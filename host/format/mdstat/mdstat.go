@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -62,15 +61,16 @@ func Read(ctx context.Context, h *host.Host) ([]Array, error) {
 
 // fromSysfs is what the folders of the arrays say (Documentation/admin-guide/md.rst).
 func fromSysfs(ctx context.Context, h *host.Host) ([]Array, error) {
-	if disks, err := h.ReadDir(ctx, "/sys/block"); err != nil || len(disks) == 0 {
+	disks, err := h.ReadDir(ctx, "/sys/block")
+	if err != nil || len(disks) == 0 {
 		return nil, cmp.Or(err, host.ErrNotCollected) // that there are none was not seen
 	}
-	dirs, err := h.Glob(ctx, "/sys/block", "md*")
-	if err != nil {
-		return nil, err
-	}
 	var all []Array
-	for _, dir := range dirs {
+	for _, disk := range disks {
+		if !strings.HasPrefix(disk.Name, "md") {
+			continue
+		}
+		dir := "/sys/block/" + disk.Name
 		degraded, err := h.ReadString(ctx, dir+"/md/degraded")
 		if host.IsAbsent(err) { // none behind it, or one of a level without redundancy
 			continue
@@ -78,7 +78,7 @@ func fromSysfs(ctx context.Context, h *host.Host) ([]Array, error) {
 		if err != nil {
 			return nil, err
 		}
-		a := Array{Name: path.Base(dir), Active: true, Redundant: true}
+		a := Array{Name: disk.Name, Active: true, Redundant: true}
 		if a.Missing, err = strconv.Atoi(degraded); err != nil {
 			return nil, err
 		}
@@ -136,10 +136,7 @@ func (a *Array) count(marks *regexp.Regexp, line string) {
 	if m == nil || !a.Active {
 		return
 	}
-	all, err1 := strconv.Atoi(m[1])
-	working, err2 := strconv.Atoi(m[2])
-	if err1 != nil || err2 != nil {
-		return
-	}
+	all, _ := strconv.Atoi(m[1]) // five digits at most
+	working, _ := strconv.Atoi(m[2])
 	a.Redundant, a.Disks, a.Missing, a.Marks = true, all, max(all-working, 0), m[0]
 }

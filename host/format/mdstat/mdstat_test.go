@@ -1,9 +1,11 @@
 package mdstat
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 
+	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 )
@@ -52,8 +54,16 @@ func TestParse(t *testing.T) {
 	if got := Parse(text); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got := Parse("Personalities : \nunused devices: <none>\n"); len(got) != 0 {
+	if got := Parse("Personalities : \n  [2/1] [U_]\nunused devices: <none>\n"); len(got) != 0 {
 		t.Errorf("of none: %+v", got)
+	}
+}
+
+func TestRebuilding(t *testing.T) {
+	for action, want := range map[string]bool{"recovery": true, "reshape": true, "resync": false, "check": false, "": false} {
+		if a := (Array{Action: action}); a.Rebuilding() != want {
+			t.Errorf("%q: %v", action, !want)
+		}
 	}
 }
 
@@ -73,13 +83,18 @@ func TestFuzz(t *testing.T) { means.Fuzz(t) }
 // TestOlderCapture: one that was made before anybody asked for the file has the folders
 // of the arrays.
 func TestOlderCapture(t *testing.T) {
-	h := hosttest.New(t, "incomplete: true\n-- root/sys/block/md0/md/degraded --\n1\n-- root/sys/block/md0/md/raid_disks --\n2\n"+
+	const none = "-- uncollected/proc/mdstat --\n"
+	h := hosttest.New(t, none+"-- stat/sys/block/loop0 --\ntype dir\n-- stat/sys/block/md --\ntype dir\n"+
+		"-- root/sys/block/md0/md/degraded --\n1\n-- root/sys/block/md0/md/raid_disks --\n2\n"+
 		"-- root/sys/block/md0/md/level --\nraid1\n-- root/sys/block/md0/md/sync_action --\nrecover\n")
 	want := []Array{{Name: "md0", Level: "raid1", Active: true, Redundant: true, Disks: 2, Missing: 1, Marks: "[2/1]", Action: "recovery"}}
 	if got, err := Read(t.Context(), h); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := Read(t.Context(), hosttest.New(t, "incomplete: true\n")); err == nil {
-		t.Errorf("of one without either: %+v", got)
+	for _, text := range []string{none, none + "-- stat/sys/block --\ntype dir\n", none + "-- root/sys/block/md0/md/degraded --\nx\n",
+		none + "-- denied/sys/block/md0/md/degraded --\n-- stat/sys/block/md0 --\ntype dir\n"} {
+		if got, err := Read(t.Context(), hosttest.New(t, text)); !errors.Is(err, host.ErrNotCollected) {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
 	}
 }

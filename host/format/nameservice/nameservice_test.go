@@ -1,10 +1,14 @@
 package nameservice
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"fettle/host"
+	"fettle/host/hosttest"
 	"fettle/internal/means"
 )
 
@@ -29,6 +33,60 @@ nothing
 	}
 }
 
+// TestReadSwitch: SUSE's own file counts where there is no other, and glibc's defaults where there is none.
+func TestReadSwitch(t *testing.T) {
+	for text, want := range map[string]string{
+		"-- root/usr/etc/nsswitch.conf --\nhosts: b\n":                                                "/usr/etc/nsswitch.conf false [b]",
+		"-- root/usr/etc/nsswitch.conf --\nhosts: b\n-- root/etc/nsswitch.conf --\nhosts: a#c #d e\n": "/etc/nsswitch.conf false [a#c #d e]",
+		"": "/etc/nsswitch.conf true [files dns]",
+	} {
+		s, err := ReadSwitch(t.Context(), hosttest.New(t, text))
+		if err != nil || fmt.Sprint(s.File, " ", s.Default, " ", s.Sources("hosts")) != want || s.Sources("x") != nil {
+			t.Errorf("%q: %+v, %v; want %s", text, s, err, want)
+			continue
+		}
+		for i, src := range s.Sources("hosts") {
+			if src.Commented != (i > 0 && src.Name != "dns") {
+				t.Errorf("%+v", src)
+			}
+		}
+	}
+	if _, err := ReadSwitch(t.Context(), hosttest.New(t, "-- denied/etc/nsswitch.conf --\n")); !errors.Is(err, host.ErrDenied) {
+		t.Error(err)
+	}
+}
+
+// TestReadResolver: what glibc does not understand changes nothing, and what comes after it counts.
+func TestReadResolver(t *testing.T) {
+	const file = "-- root/etc/resolv.conf --\n"
+	for text, want := range map[string]string{
+		"": "[] [] 5s 2 false []",
+		file + "\n  \nnameserver\nnameserver x\nnameserver 192.0.2.1\n": "[{192.0.2.1 5}] [] 5s 2 false [/etc/resolv.conf:4: " +
+			"nameserver: not an address]",
+		file + "domain a b\noptions ndots:1 attempts:x timeout:x rotate timeout:-1 attempts:-1\n": "[] [a] 5s 2 true []",
+		file + "search a b\ndomain\noptions timeout:0 attempts:0\n":                               "[] [] 0s 0 false []",
+		file + "#nameserver ::1\n;search x\nsearch a b\noptions timeout:31 attempts:6\n":          "[] [a b] 30s 5 false []",
+		file + strings.Repeat("nameserver ::1\n", 4) + "search a\n":                               "[{::1 1} {::1 2} {::1 3}] [a] 5s 2 false []",
+	} {
+		r, err := ReadResolver(t.Context(), hosttest.New(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprint(r.Servers, " ", r.Search, " ", r.Timeout, " ", r.Attempts, " ", r.Rotate, " ", r.Other)
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	if _, err := ReadResolver(t.Context(), hosttest.New(t, "-- denied/etc/resolv.conf --\n")); !errors.Is(err, host.ErrDenied) {
+		t.Error(err)
+	}
+	for addr, want := range map[string]bool{"127.0.0.53": true, "::1": true, "::ffff:127.0.0.1": true, "192.0.2.1": false, "x": false} {
+		if (Server{Addr: addr}).Loopback() != want {
+			t.Errorf("%s: %v", addr, !want)
+		}
+	}
+}
+
 func TestWithout(t *testing.T) {
 	for in, want := range map[string]string{
 		"hosts: files mdns4_minimal [NOTFOUND=return] dns # x\n": "hosts: files dns # x\n",
@@ -38,6 +96,7 @@ func TestWithout(t *testing.T) {
 		"hosts: files dns\nnetworks: mdns4_minimal\n":            "hosts: files dns\nnetworks: mdns4_minimal\n",
 		"hosts: files [!UNAVAIL=return] mdns4_minimal":           "hosts: files [!UNAVAIL=return]",
 		"hosts: mdns4_minimal dns [X=return] wins\nx: y":         "hosts: dns [X=return] wins\nx: y",
+		"\n: x\nhosts mdns4_minimal\nhosts: mdns4_minimal\n":     "\n: x\nhosts mdns4_minimal\nhosts:\n",
 	} {
 		if got := Without(in, "hosts", "mdns4_minimal"); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

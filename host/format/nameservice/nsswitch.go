@@ -186,7 +186,7 @@ func drop(rest, name string) string {
 			out.WriteString(blank)
 			break
 		}
-		k := j
+		k := j + 1 // what begins here has a letter at least
 		if rest[j] == '[' {
 			if c := strings.IndexByte(rest[j:], ']'); c >= 0 {
 				k = j + c + 1

@@ -2,6 +2,7 @@ package sshconfig
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"fettle/host"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 )
@@ -74,6 +76,45 @@ func TestLikeSSH(t *testing.T) {
 
 const included = "Host inc\n  User included\n"
 
+// TestBounds: a file that includes itself, or too many others, or that is too long, ends, and says so.
+func TestBounds(t *testing.T) {
+	for text, want := range map[string]struct {
+		lines  int
+		errors string
+		unread error
+	}{
+		"User x\nInclude c\n": {17, "[/c:2: too many levels of Include, or files]", nil},
+		strings.Repeat("Include d\n", 501) + "-- root/d --\nUser x\n": {499, "[/c:500: too many levels of Include, or files " +
+			"/c:501: too many levels of Include, or files]", nil},
+		strings.Repeat("User x\n", 19_999):                                          {19_999, "[]", nil},
+		strings.Repeat("User x\n", 20_003):                                          {20_000, "[]", host.ErrTooBig},
+		"Include d/* e\n-- root/e --\nUser x\n-- denied/d --\n":                     {1, "[]", host.ErrDenied},
+		"Include d/*\n-- link/d/1 --\n/none\n-- root/d/2 --\nUser x\n":              {1, "[]", nil},
+		"Include d/*\n-- root/d/.1 --\nUser x\n-- root/d/2 --\nUser x\n":            {1, "[]", nil},
+		"Include ~/.*\n-- root/d/.1 --\nUser x\n-- root/d/2 --\nUser x\n":           {1, "[]", nil},
+		"Include d/*\n-- link/d/1 --\n/x\n-- denied/x --\n-- root/d/2 --\nUser x\n": {1, "[]", host.ErrDenied},
+	} {
+		c, err := Read(t.Context(), hosttest.New(t, "-- root/c --\n"+text), "/c", "/", "/d")
+		if err != nil || len(c.Lines) != want.lines || fmt.Sprint(c.Errors) != want.errors || !errors.Is(c.Unread, want.unread) {
+			t.Errorf("%.60q: %v, %d lines, %v, %v", text, err, len(c.Lines), c.Errors, c.Unread)
+		}
+		if want.unread == host.ErrTooBig && c.Unread.Error() != "/c: more than 20000 lines: "+host.ErrTooBig.Error() {
+			t.Error(c.Unread)
+		}
+	}
+	if _, err := Read(t.Context(), hosttest.New(t, ""), "/c", "/", "/"); !host.IsAbsent(err) {
+		t.Errorf("of no file: %v", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	h := hosttest.New(t, "-- root/c --\nUser x\nHost a *.x !y b,c a\nuser y\nPort 22\nHost b a\n")
+	c, err := Read(t.Context(), h, "/c", "/", "/")
+	if err != nil || fmt.Sprint(c.Names) != "[a b]" || len(c.All("USER")) != 2 || len(c.All("port")) != 1 {
+		t.Errorf("%v, %v, %v", err, c.Names, c.Lines)
+	}
+}
+
 func TestUnsure(t *testing.T) {
 	h := hosttest.New(t, "-- root/c --\nMatch exec \"true\"\nUser x\nHost one\nUser y\nHost\nUser\nUser \"z\n")
 	c, err := Read(t.Context(), h, "/c", "/", "/")
@@ -82,6 +123,9 @@ func TestUnsure(t *testing.T) {
 	}
 	if _, sure := c.Lines[0].Block.Applies("a"); sure {
 		t.Error("Match exec was judged")
+	}
+	if applies, sure := (&Block{Match: "canonical"}).Applies("a"); applies || sure {
+		t.Error("Match canonical was judged")
 	}
 	if len(c.Errors) != 3 || c.Errors[0].Line != 5 {
 		t.Errorf("%v", c.Errors)

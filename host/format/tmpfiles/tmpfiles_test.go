@@ -1,10 +1,13 @@
 package tmpfiles
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"fettle/host"
+	"fettle/host/acl"
 	"fettle/host/hosttest"
 	"fettle/internal/means"
 )
@@ -153,5 +156,125 @@ func TestSecondOwner(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q: lines %v, want %s", text, got, want)
 		}
+	}
+}
+
+// TestLine: what one line is taken for, or what is said of it.
+func TestLine(t *testing.T) {
+	for line, want := range map[string]string{
+		`d /\a\v\\\"\'\sx`:                 "/\a\v\\\"' x",
+		`d /\x41\xff\101\u00e4\U0010ffffx`: "/A\xffAä\U0010ffffx",
+		`d /%%a%/%`:                        "/%a%/%",
+		`d /%a%t%h`:                        "/x86-64/run/root",
+		`d /x/../y 7777`:                   "/y",
+		`d /x\x4`:                          "an escape sequence is cut off",
+		`d /x\u004`:                        "an escape sequence is cut off",
+		`d /\x00`:                          `\x00 is no escape sequence`,
+		`d /\xgg`:                          `\xgg is no escape sequence`,
+		`d /\U00110000`:                    `\U00110000 is no escape sequence`,
+		`d /\000`:                          `\0 is no escape sequence`,
+		`d /\400`:                          `\4 is no escape sequence`,
+		`d /\81`:                           `\8 is no escape sequence`,
+		`d /\12`:                           `\1 is no escape sequence`,
+		`d /\`:                             "a backslash at the end of the line",
+		"d /%z":                            "path: unknown specifier %z",
+		"d /%Z":                            "path: unknown specifier %Z",
+		"d /%0":                            "path: unknown specifier %0",
+		"d /%9":                            "path: unknown specifier %9",
+		"d /%A":                            "path: specifier %A has no value here: /etc/os-release",
+		"d /x 0755 %z":                     "user: unknown specifier %z",
+		"d /x 0755 :":                      "user: a name is missing",
+		"d /x 0755 0 %z":                   "group: unknown specifier %z",
+		"d /x 0755 0 0 - %z":               "argument: unknown specifier %z",
+		"d /x 10000":                       "the mode is not an octal number up to 7777",
+		"d /x ~":                           "the mode has no digits",
+		"a /x":                             "a line of type a needs an argument",
+	} {
+		c := Parse(t.Context(), hosttest.New(t, "machine: x86_64\n"), "f", line+"\n")
+		got := ""
+		for _, l := range c.Lines {
+			got = l.Path
+		}
+		for _, e := range append(c.Errors, c.Skipped...) {
+			if got = e.Msg; e.Path != "f" || e.Line != 1 {
+				t.Errorf("%s: of %s, line %d", line, e.Path, e.Line)
+			}
+		}
+		if got != want && !(strings.Contains(want, "no value") && strings.HasPrefix(got, want[:len("path: specifier %A has no value")])) {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestArchitecture: %a is systemd's name of the machine, not uname's.
+func TestArchitecture(t *testing.T) {
+	for machine, want := range map[string]string{"x86_64": "x86-64", "aarch64": "arm64", "i386": "x86", "i686": "x86", "armv7l": "arm",
+		"ppc64le": "ppc64-le", "ppc64": "ppc64", "s390x": "s390x", "riscv64": "riscv64", "x686": "", "i6868": "", "i68x": "", "armv7b": "",
+		"loongarchl": "", "": ""} {
+		got, err := architecture(machine)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v; want %q", machine, got, err, want)
+		}
+	}
+	for id, want := range map[string]bool{strings.Repeat("0a", 16): true, strings.Repeat("0", 32): false, strings.Repeat("0A", 16): false,
+		strings.Repeat("0a", 17): false, "uninitialized": false, "": false} {
+		if MachineID(id) != want {
+			t.Errorf("%q: %v", id, !want)
+		}
+	}
+}
+
+// TestReadOn: what comes after a file that hides others, leads nowhere or cannot be read counts.
+func TestReadOn(t *testing.T) {
+	const d = "/etc/tmpfiles.d/"
+	for text, unread := range map[string]error{
+		"-- link" + d + "a.conf --\n/dev/null\n": nil, "-- link" + d + "a.conf --\n/none\n": nil,
+		"-- link" + d + "a.conf --\n/etc\n": host.ErrNotRegular,
+	} {
+		c := Read(t.Context(), hosttest.New(t, text+"-- root"+d+"z.conf --\nd /z\n"))
+		if len(c.Lines) != 1 || !errors.Is(c.Unread, unread) {
+			t.Errorf("%q: %v, %v", text, c.Lines, c.Unread)
+		}
+	}
+}
+
+// TestSettle: what lines make of a file of root's with mode 640, and of a folder with mode 750.
+func TestSettle(t *testing.T) {
+	names := acl.Names{
+		User:  func(name string) (uint32, error) { return map[string]uint32{"ana": 7}[name], nil },
+		Group: func(name string) (uint32, error) { return 0, errors.New("no such group") },
+	}
+	for lines, want := range map[string]string{
+		"z /x 0600 ana 9": "600 7:9 [user::rw-,group::---,other::---] []; 600 7:9 [user::rw-,group::---,other::---] []",
+		"z /x 0600 - staff": `640 0:0 [user::rw-,group::r--,other::---] []; 750 0:0 [user::rwx,group::r-x,other::---] []; ` +
+			`t:1: group: "staff": no such group`,
+		"f /x 0600":                            "600 0:0 [user::rw-,group::---,other::---] []; 750 0:0 [user::rwx,group::r-x,other::---] []",
+		"d /x 0700":                            "640 0:0 [user::rw-,group::r--,other::---] []; 700 0:0 [user::rwx,group::---,other::---] []",
+		"L /x - - - - /y\nz! /x 0\nz /x ~0777": "666 0:0 [user::rw-,group::rw-,other::rw-] []; 777 0:0 [user::rwx,group::rwx,other::rwx] []",
+		"a+ /x - - - - u:5:rX": "640 0:0 [user::rw-,user:5:r--,group::r--,mask::r--,other::---] []; " +
+			"750 0:0 [user::rwx,user:5:r-x,group::r-x,mask::r-x,other::---] []",
+		"a+ /x - - - - u:5:X,x": "640 0:0 [user::rw-,group::r--,other::---] []; 750 0:0 [user::rwx,group::r-x,other::---] []; " +
+			`t:1: ACL entry "x": is not of the form tag:qualifier:permissions`,
+		"a+ /x - - - - d:u:5:r": "640 0:0 [user::rw-,group::r--,other::---] []; 750 0:0 [user::rwx,group::r-x,other::---] " +
+			"[user::rwx,user:5:r--,group::r-x,mask::r--,other::---]",
+	} {
+		c := Parse(t.Context(), hosttest.New(t, ""), "t", lines)
+		got, errs := "", []error(nil)
+		for _, s := range []State{{Mode: 0o640, Access: acl.FromMode(0o640)}, {Dir: true, Mode: 0o750, Access: acl.FromMode(0o750)}} {
+			var after State
+			after, errs = Settle(c.For("/x"), s, names, false)
+			got += fmt.Sprintf("; %o %d:%d [%s] [%s]", after.Mode, after.UID, after.GID, after.Access, after.Default)
+		}
+		for _, err := range errs {
+			got += "; " + err.Error()
+		}
+		if got != "; "+want {
+			t.Errorf("%s:\n%s\nwant\n%s", lines, got[2:], want)
+		}
+	}
+	line := Line{File: "t", Num: 1, Type: 'z', Supported: true, User: Owner{Name: "ana"}}
+	if _, errs := Settle([]Line{line}, State{}, acl.Names{}, false); len(errs) != 1 ||
+		errs[0].Error() != `t:1: user: "ana" is not a number` {
+		t.Error(errs)
 	}
 }

@@ -108,6 +108,9 @@ func TestBan(t *testing.T) {
 		}
 		free(t, &s.mu)
 	}
+	if len(s.banned) != 1 {
+		t.Fatalf("banned: %v", s.banned) // and nothing would end
+	}
 	select {
 	case <-ended:
 	case <-time.After(means.Patience):

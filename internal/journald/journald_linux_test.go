@@ -1,10 +1,15 @@
 package journald
 
 import (
+	"errors"
 	"net"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 func TestWrite(t *testing.T) {
@@ -19,6 +24,11 @@ func TestWrite(t *testing.T) {
 	defer l.Close()
 	if err := Write(socket, time.Second, Field{"MESSAGE", "one\ntwo"}, Field{"PRIORITY", "4"}, Field{"PRIORITY", "\x1b5"}); err != nil {
 		t.Fatal(err)
+	}
+	before := len(means.OpenFiles(t))
+	err = Write(socket, time.Second, Field{"MESSAGE", strings.Repeat("x", 1<<18)})
+	if after := len(means.OpenFiles(t)); !errors.Is(err, syscall.EMSGSIZE) || after != before {
+		t.Errorf("of an entry that is too long: %v; %d files are open, before it was %d", err, after, before)
 	}
 	b := make([]byte, 1000)
 	_ = l.SetReadDeadline(time.Now().Add(10 * time.Second))
