@@ -56,11 +56,13 @@ func TestMeasure(t *testing.T) {
 	program("unshare", `shift 2; exec "$@"`)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("TMPDIR", t.TempDir())
-	const counts = "echo \"$*\" >>'%s/runs'\n[ \"$1\" != --version ] || echo 'fettle 1.2\nmore'\n[ \"$*\" != 'why --no-check' ] || cat >/dev/null\n"
+	const counts = "echo \"$*\" >>'%s/runs'\n[ \"$1\" != --version ] || echo 'fettle 1.2\nmore'\n[ \"$*\" != 'why --no-check' ] || cat " +
+		">/dev/null\n"
 	ms := ` [0-9.]+ ms \([0-9.]+ to [0-9.]+\)`
 	for name, c := range map[string]struct{ script, says, fails string }{
 		"all": {fmt.Sprintf(counts, dir), `^\d{4}-\d\d-\d\d, Linux \d\S+, \d+ CPUs, load \d+\.\d\d; fettle 1\.2, 0\.0 MB\n\n` +
-			`\| what \| CPU \| wall \| memory \|\n\|---\|---\|---\|---\|\n(\|[^|]+\|` + ms + `(, \d+ MB/s)? \|` + ms + ` \| [0-9.]+ MiB \|\n){7}$`, `^$`},
+			`\| what \| CPU \| wall \| memory \|\n\|---\|---\|---\|---\|\n(\|[^|]+\|` + ms + `(, \d+ MB/s)? \|` + ms + ` \| [0-9.]+ MiB \|\n){7}$`,
+			`^$`},
 		"finds":  {"exit 1", "; fettle, 0.0 MB\n(?s:.*syslog of 1 MiB)", `^$`},
 		"fails":  {"echo no >&2; exit 2", "", "^start-up alone: exit status 2: no$"},
 		"killed": {"kill -9 $$", "", "^start-up alone: signal: killed: $"},

@@ -129,10 +129,11 @@ func TestReplaced(t *testing.T) {
 		spoil func([]step.Step) ([]step.Step, error)
 		want  []string
 	}{
-		"without":  {Without(func(u step.Unit) bool { return u.Name == "a" }), []string{"check", "b", "c"}},
-		"replaced": {Replaced(func(u step.Unit) ([]step.Step, bool) { return []step.Step{name("x"), name("y")}, u.Name == "a" }), []string{"x", "y", "check", "b", "x", "y", "c"}},
-		"also":     {Also(name("d")), []string{"a", "check", "b", "a", "c", "d"}},
-		"nothing":  {Without(func(step.File) bool { return true }), nil},
+		"without": {Without(func(u step.Unit) bool { return u.Name == "a" }), []string{"check", "b", "c"}},
+		"replaced": {Replaced(func(u step.Unit) ([]step.Step, bool) { return []step.Step{name("x"), name("y")}, u.Name == "a" }), []string{"x",
+			"y", "check", "b", "x", "y", "c"}},
+		"also":    {Also(name("d")), []string{"a", "check", "b", "a", "c", "d"}},
+		"nothing": {Without(func(step.File) bool { return true }), nil},
 	} {
 		out, err := c.spoil(slices.Clone(steps))
 		var got []string

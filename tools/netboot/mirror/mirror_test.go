@@ -68,7 +68,8 @@ func TestKernels(t *testing.T) {
 		stanza(ext4, of, "Version: 2") + stanza(image, of, "Version: 1"):        "2: [{6.1 2 2 true}]",
 		stanza(image, of, "Version: 1", " Version: 9", "\tVersion: 9", "other"): "1: [{6.1 1 1 false}]", // lines that go on
 		stanza(of, "Version: 1") + stanza(image, of, "Version: 1"):              "1: [{6.1 1 1 false}]",
-		stanza(image, of) + stanza("Package: b", "Kernel-Version: 6.2") + stanza("Package: c", "Kernel-Version: 6.3", "Version: 1"): "3: [{6.3 1 1 false} " +
+		stanza(image, of) + stanza("Package: b", "Kernel-Version: 6.2") + stanza("Package: c", "Kernel-Version: 6.3",
+			"Version: 1"): "3: [{6.3 1 1 false} " +
 			"{6.2  1 false} {6.1  1 false}]",
 	} {
 		ix, err := Parse([]byte(text))

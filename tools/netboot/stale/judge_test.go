@@ -33,17 +33,23 @@ func TestJudge(t *testing.T) {
 		want   string
 	}{
 		"fine": {offers: []mirror.Kernel{own}, want: "2: the mirror has the modules for its kernel: : " + read + "mirror: modules for " + boots},
-		"older": {offers: []mirror.Kernel{newer, own}, want: "3: the mirror has a newer installer: with its next point release this one will find " +
-			"no modules: It boots Linux " + boots + "; the mirror has modules for " + latest + " too.: " + read + "mirror: modules for " + latest + ", " + boots},
+		"older": {offers: []mirror.Kernel{newer, own},
+			want: "3: the mirror has a newer installer: with its next point release this one will find " +
+				"no modules: It boots Linux " + boots + "; the mirror has modules for " + latest + " too.: " + read + "mirror: modules for " + latest +
+				", " + boots},
 		"another release of one version": {offers: []mirror.Kernel{release(latest, own.Version, true), own},
 			want: "2: the mirror has the modules for its kernel: : " + read + "mirror: modules for " + latest + ", " + boots},
-		"gone": {offers: []mirror.Kernel{newer}, want: "5: the mirror has no modules any more for the kernel of this installer: it will find no disks, " +
-			"or not offer ext4: " + booted + " The mirror has modules for " + latest + ".: " + read + "mirror: modules for " + latest},
+		"gone": {offers: []mirror.Kernel{newer},
+			want: "5: the mirror has no modules any more for the kernel of this installer: it will find no disks, " +
+				"or not offer ext4: " + booted + " The mirror has modules for " + latest + ".: " + read + "mirror: modules for " + latest},
 		"gone, of six": {offers: []mirror.Kernel{{Release: "1-arm64"}, {Release: "2-arm64"}, {Release: "3-arm64"}, {Release: "4-arm64"},
-			{Release: "5-arm64"}, {Release: "6-arm64"}, {Release: "7-arm64"}}, want: "5: the mirror has no modules any more for the kernel of this installer: " +
-			"it will find no disks, or not offer ext4: " + booted + ": " + read + "mirror: modules for 1-arm64, 2-arm64, 3-arm64, 4-arm64, 5-arm64, 6-arm64"},
-		"no ext4": {offers: []mirror.Kernel{release(boots, own.Version, false)}, want: "5: the mirror has no ext4 modules for the kernel of this " +
-			"installer: its partitioner will not offer ext4: " + booted + ": " + read + "mirror: modules for " + boots},
+			{Release: "5-arm64"}, {Release: "6-arm64"}, {Release: "7-arm64"}},
+			want: "5: the mirror has no modules any more for the kernel of this installer: " +
+				"it will find no disks, or not offer ext4: " + booted + ": " + read +
+				"mirror: modules for 1-arm64, 2-arm64, 3-arm64, 4-arm64, 5-arm64, 6-arm64"},
+		"no ext4": {offers: []mirror.Kernel{release(boots, own.Version, false)},
+			want: "5: the mirror has no ext4 modules for the kernel of this " +
+				"installer: its partitioner will not offer ext4: " + booted + ": " + read + "mirror: modules for " + boots},
 		"no ext4, its build": {change: func(p *tree.Pair) { p.Info = tree.Info{Path: "version.info", Release: "Debian 12", Build: "b1"} },
 			offers: []mirror.Kernel{release(boots, own.Version, false)}, want: "5: the mirror has no ext4 modules for the kernel of this " +
 				"installer: its partitioner will not offer ext4: " + booted + " It was built as b1.: " + read +
@@ -69,7 +75,8 @@ func TestJudge(t *testing.T) {
 		"no suite": {change: func(p *tree.Pair) { p.Ramdisk.Codename = "" },
 			want: "error: the tree does not tell which suite and architecture it installs: " + strings.TrimSuffix(read, "; ")},
 		"no architecture": {change: func(p *tree.Pair) { p.Kernel.Release, p.Ramdisk.Modules = "6.1", map[string]int{"6.1": 1} },
-			want: "error: the tree does not tell which suite and architecture it installs: initrd.gz: Debian 12, modules for 6.1; linux: bzImage, 6.1"},
+			want: "error: the tree does not tell which suite and architecture it installs: initrd.gz: Debian 12, modules for 6.1; linux: " +
+				"bzImage, 6.1"},
 	} {
 		p := tree.Pair{Linux: "linux", Initrd: "initrd.gz", Kernel: bootimage.Kernel{Form: "bzImage", Release: boots}, Ramdisk: bootimage.Initrd{
 			Distribution: "Debian", Description: "12", Codename: "bookworm", Modules: map[string]int{boots: 1}}}

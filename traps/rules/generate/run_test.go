@@ -64,7 +64,8 @@ func TestRun(t *testing.T) {
 	} {
 		dir := rules(t, c.changes)
 		var errs bytes.Buffer
-		if status := run(nil, dir, &errs); (status == 1) != (c.says != "") || !strings.Contains(errs.String(), c.says) || c.says == "" && errs.Len() > 0 {
+		if status := run(nil, dir, &errs); (status == 1) != (c.says != "") || !strings.Contains(errs.String(), c.says) || c.says == "" &&
+			errs.Len() > 0 {
 			t.Errorf("%s: status %d, %s; want %q", name, status, &errs, c.says)
 		}
 		if book, _ := os.ReadFile(dir + "/rules.book"); !bytes.Equal(book, c.book) {
@@ -110,7 +111,8 @@ func TestSynthetic(t *testing.T) {
 		{[]string{"synthetic", to, "1"}, from, "file exists"},
 		{[]string{"synthetic", t.TempDir(), "1"}, rules(t, changes{"a": failing, "b": broken}), "no rules in "},
 		{[]string{"synthetic", t.TempDir(), "1"}, rules(t, changes{"a": folder, "b": good}), "a/rule.yaml: is a directory"},
-		{[]string{"synthetic", t.TempDir(), "1"}, rules(t, changes{"a": func(d string) error { return os.Mkdir(d+"/more", 0o700) }}), "more: is a directory"},
+		{[]string{"synthetic", t.TempDir(), "1"}, rules(t, changes{"a": func(d string) error { return os.Mkdir(d+"/more", 0o700) }}),
+			"more: is a directory"},
 	} {
 		errs.Reset()
 		if status := run(c.args, c.from, &errs); status != 1 || !strings.Contains(errs.String(), c.says) {

@@ -102,7 +102,8 @@ func collection(t *testing.T, change func(dir string)) string {
 		}
 	}
 	change(dir)
-	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "a"}} {
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm",
+		"a"}} {
 		c := exec.Command(git, append([]string{"-C", dir}, args...)...)
 		c.Env = append(os.Environ(), "GIT_COMMITTER_DATE=2027-02-20T12:00:00Z", "GIT_CONFIG_GLOBAL=/dev/null")
 		if b, err := c.CombinedOutput(); err != nil {
@@ -327,7 +328,8 @@ func TestChangelogIsHad(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  error // nil: some other
-	}{"absent": {map[string]string{"a": ""}, fs.ErrNotExist}, "no gzip": {map[string]string{logFile: "text of a file that is not packed"}, gzip.ErrHeader},
+	}{"absent": {map[string]string{"a": ""}, fs.ErrNotExist}, "no gzip": {map[string]string{logFile: "text of a file that is not packed"},
+		gzip.ErrHeader},
 		"cut off": {map[string]string{logFile: whole[:len(whole)-9]}, nil}, "empty": {map[string]string{logFile: ""}, nil}} {
 		fetched(t, map[string]map[string]string{"linux-libc-dev": c.files}, nil)
 		logs := &changelogs{apt: &apt{dir: t.TempDir()}}
@@ -435,7 +437,8 @@ func TestHighest(t *testing.T) {
 			t.Fatal(err)
 		}
 		versions, point, err := a.index(release)
-		if point != "" || (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) || err == nil && versions["a"] != "1" {
+		if point != "" || (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) || err == nil &&
+			versions["a"] != "1" {
 			t.Errorf("%+v: %v, %q, %v", c, versions, point, err)
 		}
 	}
