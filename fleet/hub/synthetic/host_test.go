@@ -29,7 +29,8 @@ func TestDocument(t *testing.T) {
 		if d.Took != 200*time.Millisecond {
 			t.Errorf("host %d: the check took %s", i, d.Took)
 		}
-		if next := f.Document(i, 4); next.Meta.Started.Sub(d.Meta.Started) != 24*time.Hour || next.Meta.Identity.BootID != d.Meta.Identity.BootID {
+		if next := f.Document(i, 4); next.Meta.Started.Sub(d.Meta.Started) != 24*time.Hour ||
+			next.Meta.Identity.BootID != d.Meta.Identity.BootID {
 			t.Errorf("host %d: the next day is %s later, of boot %s", i, next.Meta.Started.Sub(d.Meta.Started), next.Meta.Identity.BootID)
 		}
 		for _, r := range d.Results {

@@ -123,7 +123,8 @@ Simulated 9999999 requests in 0.0 s, 0.0 s of CPU time: 10000.0 million per CPU 
 func TestCachesimPlots(t *testing.T) {
 	points := []cachesim.Point{{Blocks: 2, MissRatio: 1}, {Blocks: 64, MissRatio: 0.5}, {Blocks: 512, MissRatio: 0.1}}
 	for _, c := range []struct{ points, columns, widest int }{{2, 300, 0}, {3, 60, 60}, {3, 300, 100}} {
-		s := Cachesim{Trace: &trace.Trace{Name: "cdn", Blocks: []uint32{1}, Span: 2}, Curves: []cachesim.Curve{{Policy: "lru", Points: points[:c.points]}},
+		s := Cachesim{Trace: &trace.Trace{Name: "cdn", Blocks: []uint32{1}, Span: 2}, Curves: []cachesim.Curve{{Policy: "lru",
+			Points: points[:c.points]}},
 			Cost: cachesim.Took{Requests: 10_000_000}}
 		text := s.Text(render.Terminal{Width: c.columns})
 		widest := 0
@@ -132,7 +133,8 @@ func TestCachesimPlots(t *testing.T) {
 				widest = len(line) - 1
 			}
 		}
-		if drawn := strings.Contains(text, "% of the requests miss"); drawn != (c.points > 2) || widest > c.widest || drawn && widest < c.widest-10 {
+		if drawn := strings.Contains(text, "% of the requests miss"); drawn != (c.points > 2) || widest > c.widest || drawn &&
+			widest < c.widest-10 {
 			t.Errorf("%d points on %d columns: drawn %v, %d columns wide\n%s", c.points, c.columns, drawn, widest, text)
 		}
 		if !strings.Contains(text, "Simulated 10 million requests") {
