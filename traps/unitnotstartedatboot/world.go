@@ -48,7 +48,7 @@ func (w *world) spread(ctx context.Context, h *host.Host, all []startup.Unit) er
 		}
 		w.started["multi-user.target"] = true // graphical.target requires it
 	}
-	for before := 0; before < len(w.started); {
+	for before := 0; before != len(w.started); {
 		before = len(w.started)
 		for i := range all {
 			if u := &all[i]; slices.ContainsFunc(u.By, w.starts) || slices.ContainsFunc(u.TriggeredBy, w.starts) {
