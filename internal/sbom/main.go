@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/json"
@@ -20,15 +21,18 @@ import (
 	"strings"
 )
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: sbom PROGRAM")
-		os.Exit(2)
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, out, errs io.Writer) (status int) {
+	if len(args) != 1 {
+		fmt.Fprintln(errs, "usage: sbom PROGRAM")
+		return 2
 	}
-	if err := write(os.Stdout, os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "sbom:", err)
-		os.Exit(1)
+	if err := write(out, args[0]); err != nil {
+		fmt.Fprintln(errs, "sbom:", err)
+		return 1
 	}
+	return 0
 }
 
 type document struct {
@@ -72,22 +76,17 @@ type dependency struct {
 }
 
 func write(w io.Writer, file string) error {
-	bi, err := buildinfo.ReadFile(file)
+	program, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(file)
+	bi, err := buildinfo.Read(bytes.NewReader(program))
 	if err != nil {
-		return err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", file, err)
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(of(bi, filepath.Base(file), fmt.Sprintf("%x", sum.Sum(nil))))
+	return e.Encode(of(bi, filepath.Base(file), fmt.Sprintf("%x", sha256.Sum256(program))))
 }
 
 // of makes the document of a program with that file name and SHA-256.

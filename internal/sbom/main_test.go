@@ -37,26 +37,39 @@ func TestOf(t *testing.T) {
 	if p := d.Metadata.Component; p.Name != "fettle" || p.Version != "v1.0.0" || len(p.Properties) != 1 || p.Hashes[0].Content != "00ff" {
 		t.Errorf("program %+v", p)
 	}
+	if sum := d.Components[1].Properties; len(sum) != 1 || sum[0].Value != "h1:abc=" || d.Components[2].Properties != nil {
+		t.Errorf("sums of modules %v and %v", sum, d.Components[2].Properties)
+	}
 }
 
-// TestWrite reads this test's own program, twice.
-func TestWrite(t *testing.T) {
+// TestRun reads this test's own program, twice, and what has no bill of materials.
+func TestRun(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var a, b bytes.Buffer
-	if err := write(&a, exe); err != nil {
-		t.Fatal(err)
-	}
-	if err := write(&b, exe); err != nil || !bytes.Equal(a.Bytes(), b.Bytes()) {
-		t.Errorf("the second time: %v, %s", err, b.Bytes())
+	var out, errs, again bytes.Buffer
+	if run([]string{exe}, &out, &errs) != 0 || run([]string{exe}, &again, &errs) != 0 || !bytes.Equal(out.Bytes(), again.Bytes()) {
+		t.Errorf("%s: the second time %s", &errs, again.Bytes())
 	}
 	var d document
-	if err := json.Unmarshal(a.Bytes(), &d); err != nil || d.Format != "CycloneDX" || len(d.Components) == 0 {
-		t.Errorf("%v: %s", err, a.Bytes())
+	if err := json.Unmarshal(out.Bytes(), &d); err != nil || d.Format != "CycloneDX" || len(d.Components) == 0 {
+		t.Errorf("%v: %s", err, out.Bytes())
 	}
-	if err := write(&a, "main_test.go"); err == nil {
-		t.Error("a file that is no program has a bill of materials")
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{nil, 2, "usage: sbom PROGRAM\n"},
+		{[]string{exe, exe}, 2, "usage: sbom PROGRAM\n"},
+		{[]string{"main_test.go"}, 1, "sbom: main_test.go: unrecognized file format\n"},
+		{[]string{"absent"}, 1, "sbom: open absent: no such file or directory\n"},
+	} {
+		out.Reset()
+		errs.Reset()
+		if status := run(c.args, &out, &errs); status != c.status || errs.String() != c.says || out.Len() > 0 {
+			t.Errorf("%q: status %d, %q and %q; want %d, %q", c.args, status, &errs, &out, c.status, c.says)
+		}
 	}
 }

@@ -48,12 +48,11 @@ func (w *world) spread(ctx context.Context, h *host.Host, all []startup.Unit) er
 		}
 		w.started["multi-user.target"] = true // graphical.target requires it
 	}
-	for again := true; again; {
-		again = false
+	for before := 0; before != len(w.started); {
+		before = len(w.started)
 		for i := range all {
-			u := &all[i]
-			if !w.started[u.ID] && (slices.ContainsFunc(u.By, w.starts) || slices.ContainsFunc(u.TriggeredBy, w.starts)) {
-				w.started[u.ID], again = true, true
+			if u := &all[i]; slices.ContainsFunc(u.By, w.starts) || slices.ContainsFunc(u.TriggeredBy, w.starts) {
+				w.started[u.ID] = true
 			}
 		}
 	}

@@ -47,15 +47,8 @@ import (
 // Every trap needs at least a healthy, a trapped and an incomplete host.
 func Golden(t *testing.T, tr *trap.Trap) {
 	t.Helper()
-	if tr.Limit > 0 && tr.Limit < time.Second {
-		t.Errorf("a limit of %s: a busy host takes longer to answer", tr.Limit)
-	}
 	files, _ := filepath.Glob("testdata/*.txtar")
-	for _, must := range []string{"healthy", "trapped", "incomplete"} {
-		if !strings.Contains(strings.Join(files, "\n"), must) {
-			t.Errorf("no testdata/%s*.txtar: every trap shows a healthy, a trapped and an incomplete host", must)
-		}
-	}
+	complete(t, tr, files)
 	for _, f := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) { golden(t, tr, f) })
 	}
@@ -65,7 +58,20 @@ func Golden(t *testing.T, tr *trap.Trap) {
 	}
 }
 
-func golden(t *testing.T, tr *trap.Trap, file string) {
+// complete tells what every trap must have.
+func complete(t testing.TB, tr *trap.Trap, files []string) {
+	t.Helper()
+	if tr.Limit > 0 && tr.Limit < time.Second {
+		t.Errorf("a limit of %s: a busy host takes longer to answer", tr.Limit)
+	}
+	for _, must := range []string{"healthy", "trapped", "incomplete"} {
+		if !strings.Contains(strings.Join(files, "\n"), must) {
+			t.Errorf("no testdata/%s*.txtar: every trap shows a healthy, a trapped and an incomplete host", must)
+		}
+	}
+}
+
+func golden(t testing.TB, tr *trap.Trap, file string) {
 	src, extra := hosttest.Load(t, file)
 	_, network := extra["network"]
 	h := host.New(src)
@@ -203,7 +209,7 @@ func said(outcomes []trap.Outcome) string {
 }
 
 // compareSaid compares what findings of a golden host say with what is kept.
-func compareSaid(t *testing.T, golden, got string) {
+func compareSaid(t testing.TB, golden, got string) {
 	t.Helper()
 	if got == "" {
 		return

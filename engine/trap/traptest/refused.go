@@ -74,7 +74,7 @@ func (s *refusing) Table(ctx context.Context, t host.Table) ([]byte, error) {
 // refused denies a check its questions one by one: each time it says something, and still finds
 // what it found, or says what it does not know. What was tried on a host of that kind is not
 // tried again.
-func refused(t *testing.T, tr *trap.Trap, file string, tried map[string]bool) {
+func refused(t testing.TB, tr *trap.Trap, file string, tried map[string]bool) {
 	src, extra := hosttest.Load(t, file)
 	_, network := extra["network"]
 	opt := trap.Options{Network: network}
@@ -110,7 +110,7 @@ func refused(t *testing.T, tr *trap.Trap, file string, tried map[string]bool) {
 }
 
 // refusedPlans denies a plan its questions, and the facts of its finding: it is whole, or an error.
-func refusedPlans(t *testing.T, tr *trap.Trap, file string, src host.Source, outcomes []trap.Outcome, tried map[string]bool) {
+func refusedPlans(t testing.TB, tr *trap.Trap, file string, src host.Source, outcomes []trap.Outcome, tried map[string]bool) {
 	for _, o := range outcomes {
 		if o.Status != trap.Found {
 			continue

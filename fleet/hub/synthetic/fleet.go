@@ -111,20 +111,20 @@ func (f Fleet) outcomes(s *Sample, i, t, day int) []trap.Outcome {
 		perHost = 4
 	}
 	// Zipf's law: the k-th trap is met 1/k as often as the first.
-	weight := 1 / (float64(t%len(Samples())) + 3) / zipf(len(Samples()))
+	weight := 1 / (float64(t) + 3) / weights()
 	if r.Float64() > weight*perHost {
 		return clear
 	}
 	return s.Outcomes[r.IntN(len(s.Outcomes))]
 }
 
-func zipf(n int) float64 {
-	sum := 0.0
-	for k := range n {
+// weights is the sum of those of all traps.
+var weights = sync.OnceValue(func() (sum float64) {
+	for k := range Samples() {
 		sum += 1 / (float64(k) + 3)
 	}
 	return sum
-}
+})
 
 // State is what is sent of a host on a day.
 func (f Fleet) State(i, day int) message.State { return message.StateOf(f.Document(i, day)) }

@@ -56,6 +56,47 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// What a list's kernels are, by its stanzas; the newest is first.
+func TestKernels(t *testing.T) {
+	stanza := func(fields ...string) string { return strings.Join(fields, "\n") + "\n\n" }
+	const image, ext4 = "Package: kernel-image-6.1-di", "Package: ext4-modules-6.1-di"
+	of := "Kernel-Version: 6.1"
+	for text, want := range map[string]string{
+		stanza(image, of, "Version: 1"):                                         "1: [{6.1 1 1 false}]",
+		stanza(ext4, of, "Version: 1"):                                          "1: [{6.1 1 1 true}]",
+		stanza(image, of, "Version: 1") + stanza(ext4, of, "Version: 2"):        "2: [{6.1 2 2 true}]",
+		stanza(ext4, of, "Version: 2") + stanza(image, of, "Version: 1"):        "2: [{6.1 2 2 true}]",
+		stanza(image, of, "Version: 1", " Version: 9", "\tVersion: 9", "other"): "1: [{6.1 1 1 false}]", // lines that go on
+		stanza(of, "Version: 1") + stanza(image, of, "Version: 1"):              "1: [{6.1 1 1 false}]",
+		stanza(image, of) + stanza("Package: b", "Kernel-Version: 6.2") + stanza("Package: c", "Kernel-Version: 6.3",
+			"Version: 1"): "3: [{6.3 1 1 false} " +
+			"{6.2  1 false} {6.1  1 false}]",
+	} {
+		ix, err := Parse([]byte(text))
+		if got := fmt.Sprintf("%d: %v", ix.Udebs, ix.Kernels); err != nil || got != want {
+			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
+		}
+	}
+	ix, err := Parse([]byte(list("6.1 1", "6.2 2")))
+	if k, ok := ix.Find("6.1"); err != nil || !ok || k.Version != "1" {
+		t.Errorf("6.1 is %+v, %v, %v", k, ok, err)
+	}
+	if k, ok := ix.Find("6.3"); ok {
+		t.Errorf("6.3 is %+v", k)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"1", "2", -1}, {"2", "1", 1}, {"1", "1", 0}, {"", "1", -1}, {"1", "", 1}, {"", "", 0}} {
+		if got := Compare(c.a, c.b); got != c.want {
+			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
 func TestFlavour(t *testing.T) {
 	for release, want := range map[string]string{"6.1.0-50-amd64": "amd64", "6.1.0-50-rt-amd64": "rt-amd64", "6.12.57+deb13-amd64": "amd64",
 		"5.10.0-0.deb10.16-amd64": "amd64", "5.9.0-0.bpo.2-amd64": "amd64", "3.16.0-4-686-pae": "pae", "6.8": "", "": ""} {
@@ -74,7 +115,7 @@ func TestAsk(t *testing.T) {
 		page(200, list("6.1.0-9-amd64 6.1.27-1")): "",
 		page(404, ""):     "has no such list",
 		page(500, ""):     "answers 500",
-		page(200, "what"): "no kernel modules for an installer",
+		page(200, "what"): "Packages.xz: it lists no kernel modules for an installer",
 		"":                "", // not asked: the host's own error
 	} {
 		ix, err := Ask(t.Context(), hosttest.New(t, text+"-- root/x --\n"), "http://m/debian/", "bookworm", "amd64")

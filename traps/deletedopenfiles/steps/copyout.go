@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 	"syscall"
 
 	"fettle/engine/remedy/machine"
 	"fettle/engine/remedy/step"
+	"fettle/internal/lazy"
 	"fettle/internal/shell"
 	"fettle/internal/units"
 )
@@ -173,14 +173,11 @@ var _ step.Tidier = CopyOut{}
 
 var _ = step.Register[CopyOut]()
 
+var odd = lazy.Regexp(`[^-.@_0-9A-Za-z]`)
+
 // FileName makes the name of a copy of what a file was called; it is for people
 // to find, and holds no character that means something to a shell.
 func FileName(unit, name string, f machine.OpenFile) string {
-	plain := strings.Map(func(r rune) rune {
-		if r == '-' || r == '.' || r == '_' || r == '@' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, unit+"-"+path.Base(name))
+	plain := odd().ReplaceAllString(unit+"-"+path.Base(name), "_")
 	return fmt.Sprintf("%s.%d-%d", plain[:min(len(plain), 200)], f.PID, f.FD)
 }

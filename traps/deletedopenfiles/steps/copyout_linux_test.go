@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,5 +222,168 @@ func TestCopyOutIsJournaled(t *testing.T) {
 	if err != nil || !strings.Contains(text, "cp --sparse=always --no-preserve=mode -- /proc/1/fd/2 /t") ||
 		!strings.Contains(text, "stat -Lc %i -- /proc/1/fd/2)\" = 4") {
 		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+func TestFileName(t *testing.T) {
+	for _, c := range []struct{ unit, name, want string }{
+		{"app@1.service", "/var/log/App_z-Z.9", "app@1.service-App_z-Z.9.7-5"},
+		{"a b", "/x/$(reboot) é\n", "a_b-__reboot____.7-5"},
+		{"", "/x/" + strings.Repeat("n", 300), "-" + strings.Repeat("n", 199) + ".7-5"},
+	} {
+		if got := FileName(c.unit, c.name, machine.OpenFile{PID: 7, FD: 5}); got != c.want {
+			t.Errorf("%q, %q: %q, want %q", c.unit, c.name, got, c.want)
+		}
+	}
+}
+
+// TestCopyOutTo: what is no descriptor, or no place for a copy, is not asked for.
+func TestCopyOutTo(t *testing.T) {
+	for _, s := range []CopyOut{
+		{To: "x", Open: machine.OpenFile{PID: 1}}, {To: "/x/../y", Open: machine.OpenFile{PID: 1}},
+		{To: "/x", Open: machine.OpenFile{}}, {To: "/x", Open: machine.OpenFile{PID: 1, FD: -1}},
+	} {
+		if _, err := s.Items(t.Context(), machine.Linux{}); err == nil || !strings.Contains(err.Error(), "is no file to copy descriptor") {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}
+
+// faulty is a machine on which one call fails, the n-th of its name.
+type faulty struct {
+	machine.Machine
+	call string
+	n    *int
+	err  error
+}
+
+func (m faulty) fails(call string) error {
+	if call == m.call {
+		if *m.n--; *m.n == 0 {
+			return m.err
+		}
+	}
+	return nil
+}
+
+func (m faulty) Look(name string, content bool) (machine.Image, error) {
+	if err := m.fails("look " + filepath.Base(name)); err != nil {
+		return machine.Image{}, err
+	}
+	return m.Machine.Look(name, content)
+}
+
+func (m faulty) Room(dir string) (int64, error) {
+	if err := m.fails("room"); err != nil {
+		return 0, err
+	}
+	return m.Machine.Room(dir)
+}
+
+func (m faulty) Mkdir(dir string, mode uint32) error {
+	return errors.Join(m.Machine.Mkdir(dir, mode), m.fails("mkdir"))
+}
+
+func (m faulty) Rmdir(dir string) error {
+	if err := m.fails("rmdir"); err != nil {
+		return err
+	}
+	return m.Machine.Rmdir(dir)
+}
+
+func (m faulty) Sync(f machine.Ref) error { return errors.Join(m.Machine.Sync(f), m.fails("sync")) }
+
+func (m faulty) Rename(from machine.Ref, to string) error {
+	if err := m.fails("rename"); err != nil {
+		return err
+	}
+	return m.Machine.Rename(from, to)
+}
+
+// TestCopyOutFails: whatever fails is said, and what was begun is gone after Tidy.
+func TestCopyOutFails(t *testing.T) {
+	_, open := held(t, []byte("precious"), 0)
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		call string
+		n    int
+		err  error
+		want error
+		kept bool // the copy
+	}{
+		{"look copy", 1, broken, broken, false}, {"look copy", 2, broken, broken, false}, {"look new", 1, broken, broken, false},
+		{"look new", 2, broken, broken, false}, {"look .fettle-0001-0", 1, broken, broken, false},
+		{"look .fettle-0001-0", 2, broken, broken, false}, {"room", 1, broken, broken, false}, {"mkdir", 1, broken, broken, false},
+		{"mkdir", 1, fs.ErrExist, nil, true}, {"sync", 1, broken, broken, false}, {"sync", 2, broken, broken, true},
+		{"rename", 1, broken, broken, false}, {"none", 1, broken, nil, true},
+	} {
+		dir := ground(t, "")
+		s := CopyOut{Open: open, Name: "x", To: dir + "/new/copy"}
+		st, n := site(t), c.n
+		st.Machine = faulty{st.Machine, c.call, &n, c.err}
+		if err := s.Apply(t.Context(), st, nil); !errors.Is(err, c.want) {
+			t.Errorf("%s %d: %v, want %v", c.call, c.n, err, c.want)
+		}
+		st.Machine = machine.Linux{}
+		if kept, err := s.Tidy(t.Context(), st); kept != c.kept || err != nil {
+			t.Errorf("%s %d: kept %v, %v", c.call, c.n, kept, err)
+		}
+		left, _ := filepath.Glob(dir + "/new*")
+		if copies, _ := filepath.Glob(dir + "/new/*"); len(copies) > 0 != c.kept || len(left) > 0 != c.kept {
+			t.Errorf("%s %d: left are %q, %q", c.call, c.n, left, copies)
+		}
+	}
+}
+
+// TestCopyOutItems: what a plan is made from, and what it is refused for.
+func TestCopyOutItems(t *testing.T) {
+	f, open := held(t, []byte("precious"), 0)
+	broken := errors.New("broken")
+	dir := ground(t, "size=17m,mode=0700")
+	s := CopyOut{Open: open, Name: "x", To: dir + "/copy"}
+	for call, want := range map[string]error{"none": nil, "look copy": broken, "room": broken} {
+		n := 1
+		if call == "look copy" {
+			n = 2 // the first is RootsAlone's
+		}
+		if _, err := s.Items(t.Context(), faulty{machine.Linux{}, call, &n, broken}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", call, err, want)
+		}
+	}
+	if err := os.WriteFile(s.To, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if _, err := s.Items(t.Context(), machine.Linux{}); err != nil {
+		t.Errorf("the copy is there: %v", err)
+	}
+}
+
+// TestCopyOutTidy: a folder with more in it stays, and what cannot be removed is said.
+func TestCopyOutTidy(t *testing.T) {
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		call string
+		n    int
+		make string // a name in the folder; empty: there is no folder
+		want error
+	}{
+		{"none", 1, "", nil}, {"none", 1, ".fettle-0001-0", nil}, {"none", 1, "other", nil}, {"rmdir", 1, ".fettle-0001-0", broken},
+		{"look copy", 1, "other", broken}, {"look .fettle-0001-0", 1, "other", broken},
+	} {
+		dir := ground(t, "") + "/new"
+		if c.make != "" {
+			if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(dir+"/"+c.make, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st, n := site(t), c.n
+		st.Machine = faulty{st.Machine, c.call, &n, broken}
+		if stays, err := (CopyOut{To: dir + "/copy"}).Tidy(t.Context(), st); stays || !errors.Is(err, c.want) {
+			t.Errorf("%+v: stays %v, %v", c, stays, err)
+		}
+		if _, err := os.Stat(dir); (err == nil) != (c.make == "other" || c.want != nil) {
+			t.Errorf("%+v: the folder: %v", c, err)
+		}
 	}
 }

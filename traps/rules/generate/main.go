@@ -7,6 +7,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,40 +15,36 @@ import (
 	"fettle/engine/rule"
 )
 
-func main() {
-	if len(os.Args) == 4 && os.Args[1] == "synthetic" {
-		n, err := strconv.Atoi(os.Args[3])
+func main() { os.Exit(run(os.Args[1:], ".", os.Stderr)) }
+
+// run does what the arguments say with the rules in a folder.
+func run(args []string, dir string, errs io.Writer) (status int) {
+	if len(args) == 3 && args[0] == "synthetic" {
+		n, err := strconv.Atoi(args[2])
 		if err == nil {
-			err = synthetic(os.Args[2], ".", n)
+			err = synthetic(args[1], dir, n)
 		}
 		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			fmt.Fprintln(errs, err)
+			return 1
 		}
-		return
+		return 0
 	}
-	book, err := generate(".")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
+	book, err := generate(dir)
 	if book != nil {
-		if werr := os.WriteFile("rules.book", book, 0o644); werr != nil {
-			fmt.Fprintln(os.Stderr, werr)
-			err = werr
-		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "rules.book"), book, 0o644))
 	}
 	if err != nil {
-		os.Exit(1)
+		fmt.Fprintln(errs, err)
+		return 1
 	}
+	return 0
 }
 
 // generate makes the book of the rules in a folder. A rule that somebody is still
 // writing does not keep the others back: its mistakes are the error.
 func generate(dir string) ([]byte, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*", "rule.yaml"))
-	if err != nil {
-		return nil, err
-	}
+	names, _ := filepath.Glob(filepath.Join(dir, "*", "rule.yaml"))
 	var rules []*rule.Frozen
 	var bad []error
 	for _, name := range names {

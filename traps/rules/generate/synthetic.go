@@ -14,10 +14,7 @@ import (
 // synthetic makes n rules in dir, to measure what many cost: copies of those rules in from
 // that an admin could have written, each with its samples and an id of its own.
 func synthetic(dir, from string, n int) error {
-	names, err := filepath.Glob(filepath.Join(from, "*", "rule.yaml"))
-	if err != nil {
-		return err
-	}
+	names, _ := filepath.Glob(filepath.Join(from, "*", "rule.yaml"))
 	var able []string
 	for _, name := range names {
 		b, err := os.ReadFile(name)
@@ -35,9 +32,6 @@ func synthetic(dir, from string, n int) error {
 		old := filepath.Base(able[i%len(able)])
 		id := fmt.Sprintf("synthetic-%d-%s", i, old)
 		to := filepath.Join(dir, id)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
 		if err := os.CopyFS(to, os.DirFS(able[i%len(able)])); err != nil {
 			return err
 		}
@@ -56,12 +50,13 @@ func passes(r *rule.Rule, dir string) bool {
 
 // rename gives a copied rule its id, and its samples the names of files that plans make of it.
 func rename(dir, old, id string) error {
-	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	change := strings.NewReplacer("id: "+old+"\n", "id: "+id+"\n", "90-fettle-"+old+".", "90-fettle-"+id+".")
-	for _, name := range names {
+	for _, f := range files {
+		name := filepath.Join(dir, f.Name())
 		b, err := os.ReadFile(name)
 		if err != nil {
 			return err

@@ -37,7 +37,8 @@ var archives = map[string]archive{
 		[]string{"-updates"}, map[string]string{"22.04": "jammy", "24.04": "noble", "26.04": "resolute"}},
 }
 
-func run(dir, name string, args ...string) error {
+// run runs a program that fetches or unpacks; tests have another.
+var run = func(dir, name string, args ...string) error {
 	c := exec.Command(name, args...)
 	var said bytes.Buffer
 	c.Dir, c.Stdout, c.Stderr = dir, &said, &said
@@ -126,7 +127,7 @@ func (a *apt) packages(text string, now time.Time) string {
 				have, known := versions[c]
 				is := cmp.Or(have[f[0]], "-")
 				if known && f[n+1] != is {
-					fmt.Printf("%s has %s %s, not %s\n", c, f[0], is, f[n+1])
+					fmt.Fprintf(out, "%s has %s %s, not %s\n", c, f[0], is, f[n+1])
 					f[n+1] = is
 				}
 			}
@@ -137,7 +138,7 @@ func (a *apt) packages(text string, now time.Time) string {
 	for distribution, of := range points {
 		about := regexp.MustCompile(`(?m)^(# ` + distribution + `: .*, read )[0-9-]+ \(.*\)$`)
 		text = about.ReplaceAllString(text, "${1}"+now.Format(time.DateOnly)+" ("+strings.Join(of, ", ")+")")
-		fmt.Printf("confirmed by the Packages files of %s: %s\n", archives[distribution].name, strings.Join(of, ", "))
+		fmt.Fprintf(out, "confirmed by the Packages files of %s: %s\n", archives[distribution].name, strings.Join(of, ", "))
 	}
 	return text
 }

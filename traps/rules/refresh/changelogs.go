@@ -29,9 +29,9 @@ func (c *changelogs) confirm(text string, now time.Time) string {
 		case err != nil:
 			missing("the changelog of "+m[3]+" in Debian "+m[1], err)
 		case !regexp.MustCompile(`(?m)^[a-z0-9.+-]+ \(` + regexp.QuoteMeta(m[2]) + `\) `).MatchString(log):
-			fmt.Printf("the changelog of %s in Debian %s has no version %s\n", m[3], m[1], m[2])
+			fmt.Fprintf(out, "the changelog of %s in Debian %s has no version %s\n", m[3], m[1], m[2])
 		default:
-			fmt.Printf("confirmed by the changelog of %s in Debian %s: %s\n", m[3], m[1], m[2])
+			fmt.Fprintf(out, "confirmed by the changelog of %s in Debian %s: %s\n", m[3], m[1], m[2])
 			return strings.Replace(s, "confirmed: "+m[4], "confirmed: "+now.Format(time.DateOnly), 1)
 		}
 		return s
@@ -58,9 +58,12 @@ func (c *changelogs) of(release, pkg string) (string, error) {
 		return "", err
 	}
 	b, err := io.ReadAll(z)
+	if err != nil {
+		return "", err
+	}
 	if c.read == nil {
 		c.read = map[string]string{}
 	}
 	c.read[key] = string(b)
-	return string(b), err
+	return string(b), nil
 }

@@ -62,10 +62,10 @@ func (c *cycles) confirm(text string, now time.Time) string {
 		case !ok || m[6] == distroInfo:
 			return line
 		case end != m[4] && m[6] != endOfLife:
-			fmt.Printf("%s ends on %s says %s, on %s says %s: read it there\n", m[2], m[4], m[6], end, endOfLife)
+			fmt.Fprintf(out, "%s ends on %s says %s, on %s says %s: read it there\n", m[2], m[4], m[6], end, endOfLife)
 			return line
 		case end != m[4]:
-			fmt.Printf("%s ends on %s, not %s\n", m[2], end, m[4])
+			fmt.Fprintf(out, "%s ends on %s, not %s\n", m[2], end, m[4])
 		case c.day <= m[8]:
 			return line
 		}
@@ -74,12 +74,12 @@ func (c *cycles) confirm(text string, now time.Time) string {
 	})
 	for _, key := range slices.Sorted(maps.Keys(c.of)) {
 		if end := c.of[key]; !have[key] && end > now.Format(time.DateOnly) {
-			fmt.Printf("%s is new; it ends on %s\n", key, end)
+			fmt.Fprintf(out, "%s is new; it ends on %s\n", key, end)
 			text = c.insert(text, key, end)
 		}
 	}
 	if c.err == nil {
-		fmt.Printf("confirmed by %s of %s: %d rows\n", endOfLife, c.day, confirmed)
+		fmt.Fprintf(out, "confirmed by %s of %s: %d rows\n", endOfLife, c.day, confirmed)
 	}
 	return text
 }

@@ -44,25 +44,25 @@ func (e *ends) confirm(text string, now time.Time) string {
 		have[m[2]] = true
 		end, ok := e.of[m[2]]
 		if !ok {
-			fmt.Printf("%s does not have %s any more\n", distroInfo, m[2])
+			fmt.Fprintf(out, "%s does not have %s any more\n", distroInfo, m[2])
 			return line
 		}
 		if end != m[4] {
-			fmt.Printf("%s ends on %s, not %s\n", m[2], end, m[4])
+			fmt.Fprintf(out, "%s ends on %s, not %s\n", m[2], end, m[4])
 		}
 		confirmed++
 		return m[1] + m[2] + m[3] + end + m[5] + today + m[7]
 	})
 	for name, end := range e.of {
 		if !have[name] && end > today {
-			fmt.Printf("%s is new; it ends on %s\n", name, end)
+			fmt.Fprintf(out, "%s is new; it ends on %s\n", name, end)
 			all := row.FindAllStringIndex(text, -1)
 			last := all[len(all)-1]
 			m := row.FindStringSubmatch(text[last[0]:last[1]])
 			text = text[:last[1]] + m[1] + name + m[3] + end + m[5] + today + m[7] + text[last[1]:]
 		}
 	}
-	fmt.Printf("confirmed by %s: %d rows\n", distroInfo, confirmed)
+	fmt.Fprintf(out, "confirmed by %s: %d rows\n", distroInfo, confirmed)
 	return text
 }
 

@@ -5,7 +5,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +19,9 @@ import (
 	"fettle/internal/units"
 )
 
+// out is where it says what it does.
+var out io.Writer = os.Stdout
+
 func main() {
 	if err := refresh(time.Now()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -25,9 +30,9 @@ func main() {
 }
 
 func refresh(now time.Time) error {
-	rules, err := filepath.Glob("traps/rules/*/rule.yaml")
-	if err != nil || len(rules) == 0 {
-		return fmt.Errorf("no rules in traps/rules: run this in the root of the sources: %w", err)
+	rules, _ := filepath.Glob("traps/rules/*/rule.yaml")
+	if len(rules) == 0 {
+		return errors.New("no rules in traps/rules: run this in the root of the sources")
 	}
 	dir, err := os.MkdirTemp("", "fettle-refresh-")
 	if err != nil {
@@ -68,7 +73,7 @@ func edit(file string, change func(string) string) error {
 		return err
 	}
 	if text := change(string(b)); text != string(b) {
-		fmt.Println("written:", file)
+		fmt.Fprintln(out, "written:", file)
 		return os.WriteFile(file, []byte(text), 0o644)
 	}
 	return nil
@@ -88,18 +93,18 @@ func left(rules []string, now time.Time, why func(source string) string) error {
 		}
 		for _, t := range r.Tables {
 			for _, said := range notConfirmed(t.Rows, now, why) {
-				fmt.Printf("not refreshed: %s, %s: %s\n", r.ID, t.Name, said)
+				fmt.Fprintf(out, "not refreshed: %s, %s: %s\n", r.ID, t.Name, said)
 			}
 		}
 		for _, row := range r.Unconfirmed(now) {
-			fmt.Printf("not confirmed for a year: %s: %s\n", r.ID, row)
+			fmt.Fprintf(out, "not confirmed for a year: %s: %s\n", r.ID, row)
 		}
 	}
 	return nil
 }
 
 // notConfirmed counts rows of before today, by why they are.
-func notConfirmed(rows []rule.Row, now time.Time, why func(source string) string) (out []string) {
+func notConfirmed(rows []rule.Row, now time.Time, why func(source string) string) (said []string) {
 	n, sources := map[string]int{}, map[string][]string{}
 	for _, row := range rows {
 		if row.Confirmed < now.Format(time.DateOnly) {
@@ -110,11 +115,11 @@ func notConfirmed(rows []rule.Row, now time.Time, why func(source string) string
 	}
 	for _, because := range slices.Sorted(maps.Keys(n)) {
 		slices.Sort(sources[because])
-		out = append(out, fmt.Sprintf("%s of %s: %s", units.Count(n[because], "row", "rows"),
+		said = append(said, fmt.Sprintf("%s of %s: %s", units.Count(n[because], "row", "rows"),
 			strings.Join(slices.Compact(sources[because]), ", "), because))
 	}
-	return out
+	return said
 }
 
 // missing says what could not be had.
-func missing(what string, err error) { fmt.Printf("could not be had: %s: %v\n", what, err) }
+func missing(what string, err error) { fmt.Fprintf(out, "could not be had: %s: %v\n", what, err) }

@@ -15,6 +15,7 @@ var day = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // TestEnds: rows of the source are put right and confirmed, new releases come in, others' rows stay.
 func TestEnds(t *testing.T) {
+	said(t)
 	of := map[string]string{}
 	for distribution, table := range map[string]string{
 		"debian": "version,codename,series,created,release,eol,eol-lts\n12,B,b,2021,2023,2026-07-11,2028-06-30\n" +
@@ -57,6 +58,7 @@ func TestEnds(t *testing.T) {
 // TestCycles: a row that endoflife.date confirms becomes its own, with the day of its last change; one of a vendor's that says
 // something else stays, and so does what is newer; supported releases come in.
 func TestCycles(t *testing.T) {
+	said(t)
 	const before = `  ends:
     - {key: debian 12, value: "2028-06-30", source: distro-info-data, confirmed: 2026-01-01}
     - {key: rhel 8, value: "2029-05-31", source: access.redhat.com, confirmed: 2026-01-01}
@@ -112,6 +114,7 @@ func TestNotConfirmed(t *testing.T) {
 
 // TestChangelogs: a version is confirmed by a changelog that has it, and by no other.
 func TestChangelogs(t *testing.T) {
+	said(t)
 	const text = `{os: debian, release: "12", version: 6.1.66-1, source: changelog of linux-libc-dev, confirmed: 2026-01-01}`
 	for log, want := range map[string]string{
 		"linux (6.1.66-1) bookworm; urgency=medium\n":            "2027-03-01",
@@ -132,6 +135,7 @@ func TestChangelogs(t *testing.T) {
 // TestPackages: each distribution's columns are put right together, with the highest version of
 // all pockets; without the index of one of its releases they stay as they are.
 func TestPackages(t *testing.T) {
+	said(t)
 	const before = `# debian: the Packages files of deb.debian.org, read 2026-11-27 (x)
 # ubuntu: the Packages files of archive.ubuntu.com with updates, read 2026-11-27 (y)
 package debian/12 ubuntu/24.04 ubuntu/26.04

@@ -104,9 +104,42 @@ Simulated 9999999 requests in 0.0 s, 0.0 s of CPU time: 10000.0 million per CPU 
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	p := Cachesim{Trace: &trace.Trace{BlockSize: 65536, Span: 1024}, Curves: curves}.Plot()
-	if p.X != "cache, MiB" || p.Curves[0].X[1] != 32 || p.Curves[1].Y[0] != 50 {
-		t.Errorf("%+v", p)
+	for _, c := range []struct {
+		of trace.Trace
+		x  string
+		at float64
+	}{
+		{trace.Trace{BlockSize: 65536, Span: 1024}, "cache, MiB", 32}, {trace.Trace{BlockSize: 65536, Span: 8<<14 - 1}, "cache, MiB", 32},
+		{trace.Trace{BlockSize: 65536, Span: 8 << 14}, "cache, GiB", 32.0 / 1024}, {trace.Trace{Span: 1 << 40}, "cache, blocks", 512},
+	} {
+		p := Cachesim{Trace: &c.of, Curves: curves}.Plot()
+		if p.X != c.x || p.Curves[0].X[1] != c.at || p.Curves[1].Y[0] != 50 {
+			t.Errorf("%+v: %+v", &c.of, p)
+		}
+	}
+}
+
+// TestCachesimPlots: curves of more than two points are drawn, at most 100 columns wide.
+func TestCachesimPlots(t *testing.T) {
+	points := []cachesim.Point{{Blocks: 2, MissRatio: 1}, {Blocks: 64, MissRatio: 0.5}, {Blocks: 512, MissRatio: 0.1}}
+	for _, c := range []struct{ points, columns, widest int }{{2, 300, 0}, {3, 60, 60}, {3, 300, 100}} {
+		s := Cachesim{Trace: &trace.Trace{Name: "cdn", Blocks: []uint32{1}, Span: 2}, Curves: []cachesim.Curve{{Policy: "lru",
+			Points: points[:c.points]}},
+			Cost: cachesim.Took{Requests: 10_000_000}}
+		text := s.Text(render.Terminal{Width: c.columns})
+		widest := 0
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, "+---") { // the axis
+				widest = len(line) - 1
+			}
+		}
+		if drawn := strings.Contains(text, "% of the requests miss"); drawn != (c.points > 2) || widest > c.widest || drawn &&
+			widest < c.widest-10 {
+			t.Errorf("%d points on %d columns: drawn %v, %d columns wide\n%s", c.points, c.columns, drawn, widest, text)
+		}
+		if !strings.Contains(text, "Simulated 10 million requests") {
+			t.Error(text)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package caches
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -73,5 +74,34 @@ func TestPage(t *testing.T) {
 	}
 	if err := (Blockcache{}).Page(&page); err == nil {
 		t.Error("a page of no runs")
+	}
+}
+
+// What a page says of when and where runs were made, and whose job it shows.
+func TestAbout(t *testing.T) {
+	run := func(set, host string, day int) blockcache.Judged {
+		r := &blockcache.Run{Job: "job of " + set + host}
+		if r.Conditions.Host = host; day > 0 {
+			r.Started = time.Date(2026, 3, day, 9, 0, 0, 0, time.UTC)
+		}
+		return blockcache.Judged{Run: r, Set: set}
+	}
+	for _, c := range []struct {
+		runs        []blockcache.Judged
+		about, jobs string
+	}{
+		{[]blockcache.Judged{run("", "a", 0)}, "a", "[{the first run job of a}]"},
+		{[]blockcache.Judged{run("", "", 2)}, "2026-03-02", "[{the first run job of }]"},
+		{[]blockcache.Judged{run("x", "a", 0), run("x", "b", 3), run("y", "a", 2), run("y", "a", 4)}, "a, b, 2026-03-02 to 2026-03-04",
+			"[{x job of xa} {y job of ya}]"},
+		{[]blockcache.Judged{run("", "a", 2), run("y", "a", 3)}, "a, 2026-03-02 to 2026-03-03", "[{the first run job of a} {y job of ya}]"},
+		{[]blockcache.Judged{run("x", "a", 2)}, "a, 2026-03-02", "[{the first run job of xa}]"},
+	} {
+		if got := about(c.runs); got != c.about {
+			t.Errorf("about %q, want %q", got, c.about)
+		}
+		if got := fmt.Sprint(jobs(c.runs)); got != c.jobs {
+			t.Errorf("jobs %s, want %s", got, c.jobs)
+		}
 	}
 }
