@@ -165,3 +165,25 @@ func TestUndoByInverse(t *testing.T) {
 		}
 	}
 }
+
+// ending is half done until it is looked at: then it is done.
+type ending struct {
+	inverted
+	looked *int
+}
+
+func (s ending) Done(context.Context, machine.Machine, []step.Item, []step.Item) (bool, error) {
+	*s.looked++
+	return *s.looked > 1, nil
+}
+func (s ending) Halfway(context.Context, machine.Machine) (bool, error) { return *s.looked == 0, nil }
+
+// TestUndoOfWhatEndsMeanwhile: what comes to its end while undo asks how it stands is undone too.
+func TestUndoOfWhatEndsMeanwhile(t *testing.T) {
+	acts, looked := 0, 0
+	s := ending{inverted{probed: true, can: true, acted: &acts}, &looked}
+	left, err := (&Engine{}).undoByInverse(t.Context(), &Change{Head: Head{ID: "0001"}}, 0, s, s, stepState{}, true, false)
+	if acts != 1 || left != "" || err != nil {
+		t.Errorf("%d acts, left %q, %v", acts, left, err)
+	}
+}

@@ -300,17 +300,8 @@ func (e *Engine) undoByInverse(
 	sameBoot, force bool,
 ) (left string, err error) {
 	if inv.Probed() {
-		there, err := a.Done(ctx, e.Machine, nil, nil)
-		if err != nil {
-			return "", fmt.Errorf("asking whether it is in place: %w", err)
-		}
-		if h, ok := a.(step.Halfway); ok && !there {
-			if there, err = h.Halfway(ctx, e.Machine); err != nil {
-				return "", fmt.Errorf("asking whether it is half done: %w", err)
-			}
-		}
-		if !there {
-			return "", nil // not in place, or no longer
+		if there, err := e.inPlace(ctx, a); err != nil || !there {
+			return "", err // not in place, or no longer
 		}
 	}
 	if !inv.CanInvert() {
@@ -330,4 +321,28 @@ func (e *Engine) undoByInverse(
 		return fmt.Sprintf("it had failed or was cut off, and its inverse failed too: %v", err), nil
 	}
 	return "", err
+}
+
+// inPlace tells whether a step that can be looked at is done, or half done. What was half done
+// may come to its end between the two questions, as a sync does: then the first is asked again.
+func (e *Engine) inPlace(ctx context.Context, a step.Step) (bool, error) {
+	done := func() (bool, error) {
+		there, err := a.Done(ctx, e.Machine, nil, nil)
+		if err != nil {
+			err = fmt.Errorf("asking whether it is in place: %w", err)
+		}
+		return there, err
+	}
+	there, err := done()
+	half, ok := a.(step.Halfway)
+	if there || err != nil || !ok {
+		return there, err
+	}
+	if there, err = half.Halfway(ctx, e.Machine); err != nil {
+		return false, fmt.Errorf("asking whether it is half done: %w", err)
+	}
+	if there {
+		return true, nil
+	}
+	return done()
 }
