@@ -52,6 +52,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 
 // questions are what a check can ask of the host in aHost, by the words for it.
 var questions = map[string]func(ctx context.Context, h *host.Host) error{
+	"lstat /l":   func(ctx context.Context, h *host.Host) error { _, err := h.Lstat(ctx, "/l"); return err },
 	"stat /a":    func(ctx context.Context, h *host.Host) error { _, err := h.Stat(ctx, "/a"); return err },
 	"read /a":    func(ctx context.Context, h *host.Host) error { _, err := h.ReadFile(ctx, "/a"); return err },
 	"list /dir":  func(ctx context.Context, h *host.Host) error { _, err := h.ReadDir(ctx, "/dir"); return err },
@@ -100,7 +101,7 @@ func TestRefused(t *testing.T) {
 			{"unknown", func(r *trap.Report, err error) { r.Unknown("s", err) }, nil},
 			{"another is unknown", func(r *trap.Report, err error) { r.Unknown("", err) }, nil},
 			{"clear", func(r *trap.Report, _ error) { r.Clear("s", "is well") },
-				[]string{"a.txtar: s is not found where this is denied, and nothing is unknown: " + name}},
+				[]string{"a.txtar: s is clear, and nothing is unknown, where this is denied: " + name}},
 			{"found all the same", func(r *trap.Report, _ error) {
 				r.Found(trap.Finding{Subject: "s", Severity: trap.Warning, Summary: "is ill", Evidence: []trap.Evidence{trap.Ev("/a", "x")}})
 			}, nil},
