@@ -55,8 +55,8 @@ RACED_PACKAGES = $$($(GO) list $(RACED) | grep -vxF "$$($(GO) list $(UNRACED))")
 # The database's C code and its C library, translated, have no goroutines: instrumented, they are most
 # of what the hub's tests cost. No package may be here that makes functions of sync's generic ones: the
 # linker takes them for those of all.
-plain = '-gcflags=modernc.org/$(1)=-dwarf=false -race=false'
-RACE = -race $(call plain,sqlite/lib) $(call plain,libc) $(call plain,memory)
+uninstrumented = '-gcflags=modernc.org/$(1)=-dwarf=false -race=false'
+RACE = -race $(call uninstrumented,sqlite/lib) $(call uninstrumented,libc) $(call uninstrumented,memory)
 # Nobody looks at these tests with a debugger: without its tables less is compiled, and 200
 # programs are linked in half the time. Without paths of this checkout, the copies that tests
 # make of it are compiled from the same cache. All is vetted once, before, not by each go test.

@@ -52,15 +52,16 @@ func readRegex(r *reading, f *Fact) (*regexFact, error) {
 	var found []*matchFact
 	exists := false
 	count := 0
+	scripts := f.on("scripts", false)
 	for _, name := range files {
-		if f.on("scripts", false) && r.beyondText(name) {
+		if scripts && r.beyondText(name) {
 			continue // a program, without reading it
 		}
 		b, err := r.content(name)
 		if host.IsAbsent(err) || errors.Is(err, host.ErrNotRegular) && len(f.Opts["in"]) > 0 && len(files) > 1 {
 			continue
 		}
-		if f.on("scripts", false) && (errors.Is(err, host.ErrTooBig) || bytes.IndexByte(b, 0) >= 0) {
+		if scripts && (errors.Is(err, host.ErrTooBig) || bytes.IndexByte(b, 0) >= 0) {
 			continue // a program
 		}
 		if err != nil {

@@ -31,7 +31,7 @@ func Failing(t *testing.T, names string, matters func(call string) bool, prepare
 			fmt.Println("failed:", err)
 			os.Exit(3)
 		}
-		os.Exit(0) // what has confined itself could not clean up; strace does
+		os.Exit(0) // not through t.Cleanup: act may have confined itself, and the caller's TempDir holds this one's
 	}
 	trace := "trace=chdir," + names
 	all, err := ofAct(t, trace)

@@ -48,33 +48,37 @@ const leastPatience = 10 * time.Second
 var switches string
 
 // build compiles the package's own tests, and further ones.
-func build(ctx context.Context, pkg string, further ...suite) (p *program, err error) {
+func build(ctx context.Context, pkg string, further ...suite) (*program, error) {
 	of, err := load(ctx, pkg)
 	if err != nil {
 		return nil, err
 	}
-	p = &program{}
-	if p.dir, err = os.MkdirTemp("", "fettle-mutants-"); err != nil {
+	dir, err := os.MkdirTemp("", "fettle-mutants-")
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			p.remove()
-		}
-	}()
-	if err := os.Chmod(p.dir, 0o755); err != nil { // tests run as other users, too
+	p := &program{dir: dir}
+	if err := p.fill(ctx, of, pkg, further); err != nil {
+		p.remove()
 		return nil, err
+	}
+	return p, nil
+}
+
+func (p *program) fill(ctx context.Context, of *packages.Package, pkg string, further []suite) error {
+	if err := os.Chmod(p.dir, 0o755); err != nil { // tests run as other users, too
+		return err
 	}
 	overlay, err := p.write(of, pkg)
 	if err != nil || len(p.mutants) == 0 {
-		return p, err
+		return err
 	}
 	for _, s := range append([]suite{{folder: pkg, names: "."}}, further...) {
 		if err := p.compile(ctx, overlay, s); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return p, nil
+	return nil
 }
 
 func (p *program) remove() {

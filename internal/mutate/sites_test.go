@@ -251,3 +251,22 @@ func TestHangs(t *testing.T) {
 		return err != nil || strings.Contains(string(stat), ") Z ") // until init has seen that it has
 	})
 }
+
+// Tests that do not compile are an error that says so, and nothing of theirs stays behind.
+func TestDoesNotCompile(t *testing.T) {
+	dir, tmp := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module p\n\ngo 1.26\n", "p.go": "package p\n\nfunc F(n int) bool { return n < 1 }\n",
+		"p_test.go": "package p\n\nvar _ = F(nothing)\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	t.Setenv("TMPDIR", tmp)
+	if _, err := build(t.Context(), "."); err == nil || !strings.Contains(err.Error(), "undefined: nothing") {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(tmp, "fettle-mutants-*")); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+}
