@@ -46,9 +46,7 @@ func TestFirstLookAsksAConfinedChild(t *testing.T) {
 // own log: what it names is looked up, and what the days before did not have is new. The same log
 // under another host's name is not.
 func TestFirstLookOnARealJournal(t *testing.T) {
-	means.Root(t)
-	if os.Getenv("FIRST_LOOK") != "inside" {
-		means.Elsewhere(t, syscall.CLONE_NEWNS, 90*time.Second, "FIRST_LOOK=inside")
+	if !means.OwnMounts(t, 90*time.Second) {
 		return
 	}
 	log := ownJournal(t)
@@ -75,9 +73,7 @@ func TestFirstLookOnARealJournal(t *testing.T) {
 // time that is asked for, under whatever name the host had; what the days before did not have is
 // new. Without a journal, without its lines and without the rights to read it, nothing is guessed.
 func TestWhyOfAUnit(t *testing.T) {
-	means.Root(t)
-	if os.Getenv("WHY_UNIT") != "inside" {
-		means.Elsewhere(t, syscall.CLONE_NEWNS, 90*time.Second, "WHY_UNIT=inside")
+	if !means.OwnMounts(t, 90*time.Second) {
 		return
 	}
 	ownJournal(t)
@@ -130,9 +126,6 @@ func ownJournal(t *testing.T) string {
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", "/run", "tmpfs", 0, ""); err != nil {

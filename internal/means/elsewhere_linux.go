@@ -7,7 +7,26 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+const mountsEnv = "FETTLE_TEST_MOUNTS"
+
+// OwnMounts tells whether the test runs in a mount namespace of its own, as root. Where it does not, a copy
+// of it did, for at most limit, and all that is left is to return: no other test sees what it mounts.
+func OwnMounts(t *testing.T, limit time.Duration) bool {
+	t.Helper()
+	Root(t)
+	if os.Getenv(mountsEnv) != t.Name() {
+		Elsewhere(t, syscall.CLONE_NEWNS, limit, mountsEnv+"="+t.Name())
+		return false
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	return true
+}
 
 // Elsewhere runs a copy of the test in new namespaces, of clone(2)'s flags, for at most
 // limit (0: as long as it takes), and ends the test as the copy ended. env, "NAME=value",

@@ -50,8 +50,8 @@ func Failing(t *testing.T, names string, matters func(call string) bool, prepare
 		got, err := ofAct(t, trace, fmt.Sprintf("inject=%s:error=EIO:when=%d", name, seen[name]))
 		from, _ := got.After(0, begins)
 		at, ok := got.After(from, "(INJECTED)")
-		if !ok {
-			continue // the copy's own thread has called something before that the first has not
+		if !ok || !matters(got[at]) {
+			continue // the copy has called something before that the first has not
 		}
 		tried++
 		if err == nil {

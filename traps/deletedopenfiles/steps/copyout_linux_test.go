@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -162,6 +163,9 @@ func TestCopyOutOfAnotherFile(t *testing.T) {
 func second(_ []step.Item, err error) error { return err }
 
 func TestCopyOutNeedsRoom(t *testing.T) {
+	if !means.OwnMounts(t, time.Minute) {
+		return
+	}
 	_, open := held(t, bytes.Repeat([]byte("x"), 4<<20), 0)
 	dir := ground(t, "size=18m,mode=0700")
 	s := CopyOut{Open: open, Name: "/srv/db", To: dir + "/db"}
@@ -337,6 +341,9 @@ func TestCopyOutFails(t *testing.T) {
 
 // TestCopyOutItems: what a plan is made from, and what it is refused for.
 func TestCopyOutItems(t *testing.T) {
+	if !means.OwnMounts(t, time.Minute) {
+		return
+	}
 	f, open := held(t, []byte("precious"), 0)
 	broken := errors.New("broken")
 	dir := ground(t, "size=17m,mode=0700")
