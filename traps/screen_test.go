@@ -75,17 +75,23 @@ func founds(r trap.Result) []trap.Outcome {
 	return out
 }
 
-// written is a host's report in a format.
 // whole is all that fettle knows, put together once.
 var whole = sync.OnceValue(All)
 
+// written is a host's report in a format. Of those that say what every trap is, one says it of the host's.
 func written(t *testing.T, format string, h hostResults) string {
 	var b bytes.Buffer
 	w, err := report.New(format, &b, report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Begin(report.Meta{Host: "web1", Kind: host.KindLive, Started: time.Unix(1780000000, 0)}, whole()); err != nil {
+	of := whole()
+	if format != "text" {
+		of = slices.DeleteFunc(slices.Clone(of), func(tr *trap.Trap) bool {
+			return !slices.ContainsFunc(h.results, func(r trap.Result) bool { return r.Trap == tr.ID() })
+		})
+	}
+	if err := w.Begin(report.Meta{Host: "web1", Kind: host.KindLive, Started: time.Unix(1780000000, 0)}, of); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range h.results {
@@ -159,13 +165,14 @@ func TestOneOrder(t *testing.T) {
 		for _, m := range text.FindAllStringSubmatch(written(t, "text", h), -1) {
 			orders["text"] = append(orders["text"], strings.ToLower(m[1]))
 		}
-		line, _, _ := strings.Cut(written(t, "nagios", h), " | ")
+		said := written(t, "nagios", h)
+		line, _, _ := strings.Cut(said, " | ")
 		_, names, _ := strings.Cut(line, ": ")
 		for _, m := range nagios.FindAllStringSubmatch(names, -1) {
 			orders["nagios"] = append(orders["nagios"], m[1])
 		}
-		if whole := written(t, "nagios", h); len(whole) > 1024 {
-			t.Errorf("%s: nagios: %d bytes", h.name, len(whole))
+		if len(said) > 1024 {
+			t.Errorf("%s: nagios: %d bytes", h.name, len(said))
 		}
 		for _, m := range html.FindAllStringSubmatch(written(t, "html", h), -1) {
 			orders["html"] = append(orders["html"], m[1])

@@ -155,6 +155,7 @@ type best struct {
 	weight  int     // of the message: how much it says
 	symptom string
 	lines   []string
+	from    []line // the window of whose lines those that say most are still to be picked
 	hosts   []string
 	whole   bool // a symptom stood there as it is
 }
@@ -207,25 +208,26 @@ func (f *finder) prose(text string) {
 }
 
 // windows weighs each line, and each run of lines. A message is a word in a sentence about it.
-func (f *finder) windows(lines []string) []window {
-	var prose []window
-	for _, line := range lines {
-		prose = append(prose, window{lines: []string{line}, tokens: f.tk.tokens(line)})
+func (f *finder) windows(texts []string) []line {
+	var prose []line
+	for _, text := range texts {
+		prose = append(prose, line{text, f.tk.tokens(text)})
 	}
 	for i := range prose {
-		w := window{lines: prose[i].lines, tokens: prose[i].tokens}
-		if len(w.tokens) > 0 {
-			f.weigh(&w)
+		tokens := prose[i].tokens
+		if len(tokens) > 0 {
+			f.weigh(tokens, prose[i:i+1])
 		}
-		for _, next := range prose[i+1:] {
-			if len(w.tokens)+len(next.tokens) > windowTokens {
-				break
+		for j := i + 1; j < len(prose) && len(tokens)+len(prose[j].tokens) <= windowTokens; j++ {
+			tokens = append(tokens[:len(tokens):len(tokens)], prose[j].tokens...)
+			if len(prose[j].tokens) > 0 {
+				f.weigh(tokens, prose[i:j+1])
 			}
-			w.lines = append(w.lines[:len(w.lines):len(w.lines)], next.lines...)
-			w.tokens = append(w.tokens[:len(w.tokens):len(w.tokens)], next.tokens...)
-			if len(next.tokens) > 0 {
-				f.weigh(&w)
-			}
+		}
+	}
+	for t := range f.best {
+		if b := &f.best[t]; b.from != nil {
+			b.lines, b.from = f.x.telling(t, b.from), nil
 		}
 	}
 	return prose
@@ -233,9 +235,9 @@ func (f *finder) windows(lines []string) []window {
 
 // later drops the traps that bite at the next start, where nobody speaks of one, unless
 // their symptom is there as it is, or it was learned how people speak of them.
-func (f *finder) later(prose []window) {
-	for _, w := range prose {
-		if slices.ContainsFunc(w.tokens, func(t string) bool { return isA(t, "@boot") }) {
+func (f *finder) later(prose []line) {
+	for _, l := range prose {
+		if slices.ContainsFunc(l.tokens, func(t string) bool { return isA(t, "@boot") }) {
 			return
 		}
 	}
@@ -262,14 +264,14 @@ func (f *finder) neighbours(lines []string) {
 // windowTokens is how much text is read together.
 const windowTokens = 70
 
-func (f *finder) weigh(w *window) {
-	f.x.score(w, f.sc, func(t int, s *score, v float64) {
+func (f *finder) weigh(tokens []string, of []line) {
+	f.x.score(tokens, f.sc, func(t int, s *score, v float64) {
 		b := &f.best[t]
 		b.whole, b.lore = b.whole || s.whole || s.exact, max(b.lore, v)
 		if v <= b.value {
 			return
 		}
-		b.value, b.lines, b.symptom = v, f.x.telling(t, w.lines), ""
+		b.value, b.from, b.symptom = v, of, ""
 		if s.whole || s.cover >= 0.6 {
 			b.symptom = s.symptom
 		}
@@ -284,15 +286,15 @@ func complains(tokens []string) bool {
 func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // telling picks the lines of a window that say most, at most four, in order.
-func (x *Index) telling(tr int, lines []string) []string {
+func (x *Index) telling(tr int, window []line) []string {
 	type said struct {
 		i int
 		v float64
 	}
 	var all []said
-	for i, l := range lines {
+	for i, l := range window {
 		v := 0.0
-		bag(tokens(l), x.known, func(t string) {
+		bag(l.tokens, x.known, func(t string) {
 			if w := x.words[t]; w != nil {
 				for _, p := range w.postings {
 					if p.trap == tr {
@@ -310,7 +312,7 @@ func (x *Index) telling(tr int, lines []string) []string {
 	sort.Slice(all, func(i, j int) bool { return all[i].i < all[j].i })
 	var out []string
 	for _, s := range all {
-		out = append(out, strings.TrimSpace(lines[s.i]))
+		out = append(out, strings.TrimSpace(window[s.i].text))
 	}
 	return out
 }

@@ -253,14 +253,12 @@ func isProse(words map[string]bool) bool {
 
 // judge weighs a short text as a whole, by what was learned of strangers' words. Only a
 // symptom that is there as it is may say more.
-func (f *finder) judge(prose []window, spoken bool) {
+func (f *finder) judge(prose []line, spoken bool) {
 	var lines [][]string
 	var all []string
-	w := window{}
-	for _, p := range prose {
-		lines = append(lines, p.tokens)
-		all = append(all, p.tokens...)
-		w.lines = append(w.lines, p.lines...)
+	for _, l := range prose {
+		lines = append(lines, l.tokens)
+		all = append(all, l.tokens...)
 	}
 	words := said(lines)
 	if f.x.learned == nil || !isProse(words) {
@@ -300,7 +298,7 @@ func (f *finder) judge(prose []window, spoken bool) {
 		if b.value = v; v < Near {
 			b.value = 0
 		} else if b.lines == nil {
-			b.lines = f.x.telling(t, w.lines)
+			b.lines = f.x.telling(t, prose)
 		}
 	}
 }

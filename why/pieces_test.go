@@ -387,7 +387,7 @@ func TestScored(t *testing.T) {
 	for text, want := range map[string][2]bool{said: {true, true}, said + " radish": {true, true}, said + " radish turnip": {false, true},
 		"the zyxcontroller vanished from the disk": {false, false}, "zyxcontroller": {false, false}} {
 		seen := false
-		x.score(&window{tokens: tokens(text)}, x.newScratch(), func(_ int, s *score, v float64) {
+		x.score(tokens(text), x.newScratch(), func(_ int, s *score, v float64) {
 			seen = true
 			if s.exact != want[0] || s.whole != want[1] || v <= 0 || v >= 1 || s.share <= 0 || s.share > 1.0001 {
 				t.Errorf("%q: %+v, %.2f", text, *s, v)

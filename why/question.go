@@ -45,13 +45,13 @@ const (
 )
 
 // asked finds the article that answers a question, where nothing else matches.
-func (f *finder) asked(prose []window) {
+func (f *finder) asked(prose []line) {
 	if slices.ContainsFunc(f.best, func(b best) bool { return b.value >= Threshold }) {
 		return
 	}
 	var tokens, lines []string
-	for _, w := range prose {
-		tokens, lines = append(tokens, w.tokens...), append(lines, w.lines...)
+	for _, l := range prose {
+		tokens, lines = append(tokens, l.tokens...), append(lines, l.text)
 	}
 	if len(tokens) > questionTokens || complains(tokens) {
 		return

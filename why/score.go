@@ -22,9 +22,9 @@ import (
 	"slices"
 )
 
-// window is a line of the paste, or some lines that follow each other.
-type window struct {
-	lines  []string // as pasted
+// line is one of the paste. One of them, or some that follow each other, are a window.
+type line struct {
+	text   string // as pasted
 	tokens []string
 }
 
@@ -103,13 +103,13 @@ func (x *Index) newScratch() *scratch {
 	}
 }
 
-// score calls each for every trap that shares anything with the window.
-func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, value float64)) {
+// score calls each for every trap that shares anything with the tokens of a window.
+func (x *Index) score(tokens []string, sc *scratch, each func(trap int, s *score, value float64)) {
 	sc.touched, sc.symptoms = sc.touched[:0], sc.symptoms[:0]
 	clear(sc.seen)
 	var all float64
 	words := 0
-	bag(w.tokens, x.known, func(t string) {
+	bag(tokens, x.known, func(t string) {
 		if sc.seen[t] {
 			return
 		}
@@ -143,7 +143,7 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 		sym, got, count := x.symptoms[i], sc.cover[i], sc.count[i]
 		sc.cover[i], sc.count[i] = 0, 0
 		s := &sc.traps[sym.trap]
-		if count == sym.words && len(w.tokens) <= len(sym.seq)+beside && sym.matches(w.tokens) {
+		if count == sym.words && len(tokens) <= len(sym.seq)+beside && sym.matches(tokens) {
 			s.exact, s.symptom = true, sym.text
 		}
 		if sym.info < 0.5 {
@@ -152,7 +152,7 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 		// Half by information and half by number: two rare words of a sentence
 		// are not that sentence.
 		c := score{cover: (got/sym.info + float64(count)/float64(sym.words)) / 2, info: got, words: sym.words, symptom: sym.text}
-		c.whole = c.cover > 0.99 && sym.matches(w.tokens)
+		c.whole = c.cover > 0.99 && sym.matches(tokens)
 		if len(sym.trouble) > 0 && !c.whole && !slices.ContainsFunc(sym.trouble, func(t string) bool { return sc.seen[t] }) {
 			c.cover = 0 // all but what was wrong
 		}
@@ -166,7 +166,7 @@ func (x *Index) score(w *window, sc *scratch, each func(trap int, s *score, valu
 			s.cover, s.info, s.words, s.whole, s.symptom = c.cover, c.info, c.words, c.whole, c.symptom
 		}
 	}
-	asks := onlyAsks(w.tokens)
+	asks := onlyAsks(tokens)
 	for _, t := range sc.touched {
 		s := &sc.traps[t]
 		s.share = s.bm25 / math.Max(all, 1)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -66,11 +67,24 @@ var ErrFormat = fmt.Errorf("not a tar archive (plain, or compressed with gzip, x
 // meter watches the unpacked stream: how long it is, how it compares with
 // what was read of the packed file, and whether the user gave up.
 type meter struct {
-	ctx  context.Context
-	r    io.Reader
-	file *os.File // its offset is how much was read
-	lim  Limits
-	n    int64
+	ctx   context.Context
+	r     io.Reader
+	file  *os.File // its offset is how much was read
+	lim   Limits
+	n     int64
+	large bool
+	usual int // how far the heap grew before the stream was large (GOGC)
+}
+
+// largeStream are more bytes than a host of some hundred answers has. To look at a program's whole
+// heap, as a change of GOGC does, takes longer than to read those.
+const largeStream = 4 << 20
+
+// end ends what a large stream has changed.
+func (m *meter) end() {
+	if m.large {
+		debug.SetGCPercent(m.usual)
+	}
 }
 
 func (m *meter) Read(p []byte) (int, error) {
@@ -88,6 +102,11 @@ func (m *meter) Read(p []byte) (int, error) {
 func (m *meter) count(n int64) error {
 	if m.n += n; m.n > m.lim.Unpacked {
 		return fmt.Errorf("unpacks to more than %s: refused", units.Size(m.lim.Unpacked))
+	}
+	if m.n > largeStream && !m.large {
+		// A dictionary of 64 MiB would let the heap grow to twice that and more
+		// before the collector looks at it.
+		m.large, m.usual = true, debug.SetGCPercent(25)
 	}
 	if m.n > 64<<20 {
 		if packed, err := m.file.Seek(0, io.SeekCurrent); err == nil && m.n > packed*m.lim.Ratio {

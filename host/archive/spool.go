@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -60,12 +59,10 @@ func readArchive(ctx context.Context, file string, lim Limits) (store, error) {
 			return nil, fmt.Errorf("making a temporary file: %w", err)
 		}
 	}
-	// A dictionary of 64 MiB would let the heap grow to twice that and more
-	// before the collector looks at it.
-	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	s := &spool{file: out, index: map[string]int32{".": 0}, nodes: []node{{mode: fs.ModeDir | 0o755}}}
 	s.dirs = sync.OnceValue(s.children)
 	m := &meter{ctx: ctx, r: in, file: f, lim: lim}
+	defer m.end()
 	if err := s.fill(m, lim); err != nil {
 		out.Close()
 		return nil, fmt.Errorf("%s: %w", file, err)

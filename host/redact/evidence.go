@@ -58,7 +58,9 @@ func masked(source, v string, may func(hints ...string) bool) string {
 		v = pem().ReplaceAllString(v, Dropped)
 	}
 	if may("=", ":") && may(named...) {
-		v = maskSetting(v, namesServices().MatchString(source))
+		if services := namesServices().MatchString(source); !services || may("=") {
+			v = maskSetting(v, services)
+		}
 	}
 	for _, m := range handedOver {
 		if may(m.hints...) {

@@ -13,7 +13,7 @@ import (
 // Each run makes mistakes in as many packages as fit, this many in each at most.
 const (
 	rotaMistakes = 300
-	rotaBudget   = 30 * time.Second // of CPU time; the compiler's counts
+	rotaBudget   = 15 * time.Second // of CPU time; the compiler's counts
 )
 
 // slow are grave packages whose tests take longer than that by themselves.

@@ -1,3 +1,7 @@
+//go:build !race
+
+// The figures of programs under the race detector say nothing.
+
 package emulate
 
 import (
@@ -24,10 +28,6 @@ import (
 	"fettle/internal/chart/draw"
 	"fettle/internal/means"
 )
-
-// perServer is how many agents at most connect to one of three servers: a process opens 20,000 files where the hard
-// limit is no higher.
-const perServer = 17_000
 
 // figures are those of one size of the fleet.
 type figures struct {

@@ -30,6 +30,10 @@ import (
 	"fettle/traps"
 )
 
+// perServer is how many agents at most connect to one of three servers: a process opens 20,000 files where the hard
+// limit is no higher.
+const perServer = 17_000
+
 // visitor is the header by which the measurement is somebody on the page.
 const visitor = "X-Remote-User"
 
