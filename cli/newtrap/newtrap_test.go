@@ -31,6 +31,10 @@ func TestANewTrapPasses(t *testing.T) {
 	if err != nil {
 		means.Missing(t, "needs the program go")
 	}
+	vet, err := exec.Command(goTool, "tool", "-n", "vet").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := checkout(t)
 	files, err := Write(dir, "example-writable")
 	if err != nil {
@@ -41,12 +45,13 @@ func TestANewTrapPasses(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"test", "./traps/examplewritable"},
-		{"vet", "./traps/examplewritable/...", "./traps/proofs"},
+		{"vet", "-vettool=" + dir + "/.ci/vet", "./traps/examplewritable/...", "./traps/proofs"},
 	} {
 		cmd := exec.Command(goTool, args...)
 		cmd.Dir = dir
 		// With the flags that this test was built with, what is the same here and there is compiled once.
-		cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false", "CGO_ENABLED=0")
+		cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false", "CGO_ENABLED=0",
+			"VET="+strings.TrimSpace(string(vet)))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("go %v: %v\n%s", args, err, out)
 		}

@@ -106,7 +106,7 @@ func testBisectKernels(t *testing.T) {
 		"--levels",
 		"1,7",
 		"--noise",
-		"0.1",
+		"0.01",
 	}
 	if _, errs, status := fettleLab(t, dir, append(hunt, "--boot", "--mem 128")...); status != 2 ||
 		!strings.Contains(errs, "the kernel's file first") {
