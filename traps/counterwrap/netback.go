@@ -1,6 +1,7 @@
 package counterwrap
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -64,12 +65,10 @@ func checkNetback(ctx context.Context, h *host.Host, r *trap.Report) {
 		return
 	}
 	ev := []trap.Evidence{trap.Ev("links", "%s", some(vifs)), trap.Ev("uname", "%s %s", h.Identity().Release, h.Identity().Machine)}
-	// Another program may call an interface so: only a sure "no Xen" counts.
-	if xen, err := h.Exists(ctx, "/proc/xen"); err == nil && !xen {
-		if typ, err := h.ReadString(ctx, "/sys/hypervisor/type"); host.IsAbsent(err) || err == nil && typ != "xen" {
-			r.NotApplicable(netback, "this kernel does not run under Xen", ev...)
-			return
-		}
+	xen, xenErr := underXen(ctx, h) // another program may call an interface so
+	if xenErr == nil && !xen {
+		r.NotApplicable(netback, "this kernel does not run under Xen", ev...)
+		return
 	}
 	yes, why, err := narrow(h.Identity())
 	if err != nil {
@@ -80,9 +79,14 @@ func checkNetback(ctx context.Context, h *host.Host, r *trap.Report) {
 		r.Clear(netback, "counts in 64 bits", append(ev, trap.Ev("kernel", "%s", why))...)
 		return
 	}
-	if w := wide(ctx, h, vifs); w != nil {
+	w, err := wide(ctx, h, vifs)
+	if w != nil {
 		// Distributions take fixes into older versions.
 		r.Clear(netback, "counts in more than 32 bits", append(ev, *w)...)
+		return
+	}
+	if err := cmp.Or(xenErr, err); err != nil {
+		r.Unknown(netback, err, append(ev, trap.Ev("kernel", "%s", why))...)
 		return
 	}
 	r.Found(trap.Finding{Subject: netback, Severity: trap.Warning,
@@ -100,21 +104,41 @@ func checkNetback(ctx context.Context, h *host.Host, r *trap.Report) {
 		Evidence: append(ev, trap.Ev("kernel", "%s", why))})
 }
 
+func underXen(ctx context.Context, h *host.Host) (bool, error) {
+	xen, err := h.Exists(ctx, "/proc/xen")
+	if xen {
+		return true, nil
+	}
+	typ, typErr := h.ReadString(ctx, "/sys/hypervisor/type")
+	if host.IsAbsent(typErr) {
+		typErr = nil
+	}
+	if typ == "xen" {
+		return true, nil
+	}
+	return false, cmp.Or(err, typErr)
+}
+
 // wide looks for a reading that 32-bit queues cannot have: the kernel's
 // version says that it is affected, and its distribution may have fixed it.
-func wide(ctx context.Context, h *host.Host, vifs []string) *trap.Evidence {
+func wide(ctx context.Context, h *host.Host, vifs []string) (*trap.Evidence, error) {
 	if slices.Contains(words32, h.Identity().Machine) {
-		return nil
+		return nil, nil
 	}
+	var unread error
 	for _, name := range vifs {
 		dir := path.Join("/sys/class/net", name)
 		queues, err := h.Glob(ctx, dir+"/queues", "rx-*")
 		if err != nil || len(queues) == 0 {
+			unread = cmp.Or(unread, err)
 			continue // how many there are must be known
 		}
 		for _, file := range []string{"rx_bytes", "tx_bytes"} {
 			s, err := h.ReadString(ctx, dir+"/statistics/"+file)
 			if err != nil {
+				if !host.IsAbsent(err) {
+					unread = cmp.Or(unread, err)
+				}
 				continue
 			}
 			n, err := strconv.ParseUint(s, 10, 64)
@@ -122,11 +146,11 @@ func wide(ctx context.Context, h *host.Host, vifs []string) *trap.Evidence {
 				return &trap.Evidence{
 					Source: dir + "/statistics/" + file,
 					Value:  fmt.Sprintf("%d, more than %d queues of 32 bits hold", n, len(queues)),
-				}
+				}, nil
 			}
 		}
 	}
-	return nil
+	return nil, unread
 }
 
 // some names a few of many.

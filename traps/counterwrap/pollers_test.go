@@ -187,7 +187,7 @@ func TestOutcomes(t *testing.T) {
 		{"Xen", old + links + "-- root/sys/hypervisor/type --\nxen\n", "found xen-netback, not-applicable pollers"},
 		{"by its folder", old + links + "-- root/proc/xen/x --\n", "found xen-netback, not-applicable pollers"},
 		{"another", old + links + "-- root/sys/hypervisor/type --\nkvm\n", "not-applicable xen-netback, not-applicable pollers"},
-		{"not told", old + links + "-- denied/sys/hypervisor/type --\n", "found xen-netback, not-applicable pollers"},
+		{"not told", old + links + "-- denied/sys/hypervisor/type --\n", "unknown xen-netback, not-applicable pollers"},
 		{"no queues of the first, more than they hold of the second", old + links + "-- root/proc/xen/x --\n" + bytes("vif1.0", "rx_bytes",
 			"9000000000") + queue("vif2.0") +
 			bytes("vif2.0", "tx_bytes", "4294967297"), "clear xen-netback, not-applicable pollers"},

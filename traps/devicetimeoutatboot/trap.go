@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -55,12 +56,16 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			break
 		}
 	}
-	entries, _ := fstab.Read(ctx, h)
+	entries, unread := fstab.Read(ctx, h)
 	maps.DeleteFunc(found, func(dev string, _ []host.Message) bool {
 		e, ok := lineOf(entries, dev)
 		return ok && optional(e)
 	})
 	for _, dev := range slices.Sorted(maps.Keys(found)) {
+		if unread != nil { // it may be one that is allowed to be missing
+			r.Unknown(dev, fmt.Errorf("the boot waited for it until the timeout; whether it must be there is not known: %w", unread))
+			continue
+		}
 		ms := found[dev]
 		line, listed := lineOf(entries, dev)
 		f := trap.Finding{

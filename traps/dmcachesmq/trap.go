@@ -130,7 +130,11 @@ func kernel(ctx context.Context, h *host.Host, c *status) verdict {
 	v := verdict{release: h.Identity().Release}
 	v.mend, v.why = kernelOf(v.release, c.policy, "")
 	if v.mend != mended {
-		if out, err := h.Run(ctx, "dmsetup", "targets"); err == nil && out.Exit == 0 {
+		switch out, err := h.Run(ctx, "dmsetup", "targets"); {
+		case nowhere(err): // sos does not ask: uname -r has to do
+		case err != nil:
+			v.mend, v.why = unsure, "what this kernel has of the fix is not known: "+host.Reason(err)
+		case out.Exit == 0:
 			v.target = cacheTarget(out.Stdout)
 			v.mend, v.why = kernelOf(v.release, c.policy, v.target)
 		}

@@ -155,6 +155,10 @@ func judge(ctx context.Context, h *host.Host, r *trap.Report, tables []table, us
 	}
 	for _, t := range tables {
 		what := t.family + " " + t.name
+		if named, boots := conf[what], starts(us["nftables.service"]); s.Unread != nil && !(named && boots) {
+			r.Unknown(what, fmt.Errorf("whether something loads it at boot is not known: %w", s.Unread))
+			continue
+		}
 		if t.family == nftables.Legacy || t.family == nftables.Legacy6 {
 			f := t.finding(what, "was made by hand: nothing loads it at boot",
 				"if it is wanted: netfilter-persistent save (Debian's package iptables-persistent), or the same rules in /etc/nftables.conf")

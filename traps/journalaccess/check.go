@@ -53,11 +53,16 @@ func applies(ctx context.Context, h *host.Host, r *trap.Report) (*settings, bool
 	if h.Running() {
 		// A container that something else is process 1 of may have the package, and
 		// the folder in it. Journald makes /run/systemd/journal where systemd did not.
-		systemd := h.Systemd(ctx)
+		_, systemd := h.Stat(ctx, "/run/systemd/system")
 		_, runs := h.Stat(ctx, "/run/systemd/journal")
-		if errors.Is(systemd, host.ErrNoSystemd) && host.IsAbsent(runs) {
-			r.NotApplicable("", "journald is not running: "+systemd.Error())
+		switch {
+		case host.IsAbsent(systemd) && host.IsAbsent(runs):
+			r.NotApplicable("", "journald is not running: "+host.ErrNoSystemd.Error())
 			return nil, false, nil
+		case host.IsAbsent(systemd) && runs != nil:
+			return nil, false, runs
+		case host.IsAbsent(runs) && systemd != nil:
+			return nil, false, systemd
 		}
 	}
 	conf, err := readSettings(ctx, h)

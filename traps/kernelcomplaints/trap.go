@@ -5,6 +5,7 @@ package kernelcomplaints
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,18 +32,24 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
-	found := 0
-	portable, _ := h.Glob(ctx, "/sys/class/power_supply", "BAT*")
+	said := 0
+	portable, unread := h.Glob(ctx, "/sys/class/power_supply", "BAT*")
 	for _, g := range group(l) {
 		if g.kind.cable && len(portable) > 0 {
 			continue // its user pulls the cable, or lets it sleep
 		}
-		if f, ok := judge(ctx, h, l, g); ok {
+		f, ok := judge(ctx, h, l, g)
+		switch {
+		case !ok:
+			continue
+		case g.kind.cable && unread != nil:
+			r.Unknown(f.Subject, fmt.Errorf("%s, which matters unless the host is a laptop: %w", f.Summary, unread), f.Evidence...)
+		default:
 			r.Found(f)
-			found++
 		}
+		said++
 	}
-	if found == 0 {
+	if said == 0 {
 		r.Clear(
 			"",
 			"the kernel log contains no complaint that matters",

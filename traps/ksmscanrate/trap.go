@@ -74,12 +74,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		r.NotApplicable("", why, trap.Ev(dir+"run", "%d", k.run))
 		return nil
 	}
-	if checkTuners(ctx, h, r, k, c) {
+	if tuned, err := checkTuners(ctx, h, r, k, c); tuned {
 		clearRun(r, k, c)
-	} else {
-		if err := checkRate(ctx, h, r, k, c); err != nil {
-			r.Unknown(scanRate, err)
-		}
+	} else if err := checkRate(ctx, h, r, k, c, err); err != nil {
+		r.Unknown(scanRate, err)
 	}
 	checkNodes(ctx, h, r, k)
 	checkProfit(r, k)
@@ -90,8 +88,8 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 const tuneComm = "fettle-tune-ksm"
 
 // checkTuners reports two that set ksmd's pace at once. It returns whether
-// fettle tune ksm does: its pace changes all the time, and is 0 while it rests.
-func checkTuners(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c config) (tuned bool) {
+// fettle tune ksm does: its pace changes all the time, and is 0 while it rests; and why that is not known.
+func checkTuners(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c config) (tuned bool, err error) {
 	var by []string
 	ps, err := h.Processes(ctx)
 	for _, p := range ps {
@@ -129,7 +127,7 @@ func checkTuners(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c con
 	if tuned {
 		r.Clear(scanRate, "fettle tune ksm tunes KSM: its service logs each hour what it did", ev...)
 	}
-	return tuned
+	return tuned, err
 }
 
 // checkLeftOff reports run=2, which stops ksmd like 0 and is no default: it
@@ -152,13 +150,17 @@ func clearRun(r *trap.Report, k ksm, c config) {
 	}
 }
 
-func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c config) error {
+// checkRate judges the pace; unlisted is why something that is not seen may set it.
+func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c config, unlisted error) error {
 	s, err := situationOf(ctx, h, k, c)
 	if err != nil {
 		return err
 	}
 	if k.run == 1 && k.sum == 0 && k.fullScans > 0 {
-		if s.mem.guests == 0 && s.mem.err == nil { // as on every Ubuntu with qemu installed: ksmd sleeps
+		if s.mem.err != nil {
+			return s.mem.err
+		}
+		if s.mem.guests == 0 { // as on every Ubuntu with qemu installed: ksmd sleeps
 			clearRun(r, k, c)
 			r.Clear(scanRate, "there is nothing to scan: no virtual machine is running")
 			return nil
@@ -201,6 +203,8 @@ func checkRate(ctx context.Context, h *host.Host, r *trap.Report, k ksm, c confi
 		r.Clear(scanRate, "a full scan of mergeable memory is quick enough at these settings", ev...)
 	case s.mem.bound && !tooSlow(s.now.fullScan(s.mem.least, s.cost), s.mem.least, s.cost) && !strings.Contains(s.mem.source, "virtual"):
 		r.Unknown(scanRate, fmt.Errorf("KSM has not finished its first scan, so how much memory it has to scan is not known yet"), ev...)
+	case unlisted != nil:
+		r.Unknown(scanRate, unlisted, ev...)
 	default:
 		f := trap.Finding{Subject: scanRate, Severity: trap.Warning, Evidence: ev,
 			Summary: "KSM scans so slowly that memory is merged long after programs start",

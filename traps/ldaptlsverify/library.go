@@ -2,6 +2,7 @@ package ldaptlsverify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,12 @@ func libraryOf(ctx context.Context, h *host.Host) (Library, trap.Evidence, error
 	if err == nil && id.known {
 		return GnuTLS, trap.Ev(id.file, "ID=%s: its OpenLDAP library uses GnuTLS", id.name), nil
 	}
-	if b, derr := h.ReadFile(ctx, host.DpkgStatus); derr == nil {
-		if lib, pkg := dependsOn(b, libldap()); lib != "" {
-			return lib, trap.Ev(host.DpkgStatus, "%s depends on %s", pkg, lib), nil
-		}
+	b, derr := h.ReadFile(ctx, host.DpkgStatus)
+	if lib, pkg := dependsOn(b, libldap()); lib != "" {
+		return lib, trap.Ev(host.DpkgStatus, "%s depends on %s", pkg, lib), nil
+	}
+	if !host.IsAbsent(derr) {
+		err = cmp.Or(err, derr)
 	}
 	if err != nil {
 		return "", trap.Evidence{}, fmt.Errorf("which TLS library the OpenLDAP library uses is not known: %w", err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"fettle/engine/trap"
 	"fettle/host"
@@ -47,6 +48,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 		arrays[i].judge(r)
 	}
 	checkBoot(ctx, h, r, arrays)
+	if h.Running() && !slices.ContainsFunc(arrays, func(a array) bool { return a.err == nil }) { // nor is it known whether any runs
+		r.Unknown(confSubject, arrays[0].err)
+		return nil
+	}
 	return checkConf(ctx, h, r)
 }
 

@@ -72,6 +72,10 @@ func judge(r *trap.Report, all []host.MountInfo, us []startup.Unit, table []fsta
 			r.Unknown(m.Point, fmt.Errorf("nothing mounts it at boot, but pacemaker may"))
 			continue
 		}
+		if s.Unread != nil {
+			r.Unknown(m.Point, fmt.Errorf("whether something mounts it at boot is not known: %w", s.Unread))
+			continue
+		}
 		severity := trap.Warning
 		if m.Type == "tmpfs" {
 			severity = trap.Notice

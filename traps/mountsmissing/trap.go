@@ -3,8 +3,10 @@
 package mountsmissing
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -176,14 +178,19 @@ func mounts(ctx context.Context, h *host.Host) (map[string]bool, error) {
 
 // judge tells whether a mount is missing that ought to be there.
 func judge(ctx context.Context, h *host.Host, w wanted, mounted map[string]bool) (trap.Finding, bool, error) {
-	real := resolve(ctx, h, w.Mount)
+	real, err := resolve(ctx, h, w.Mount)
 	if mounted[w.Mount] || mounted[real] {
 		return trap.Finding{}, false, nil
 	}
-	if us, err := h.Units(ctx, mount.Unit(w.Mount)); err == nil {
-		if u := us[mount.Unit(w.Mount)]; u.LoadState == "masked" || u.ActiveState == "activating" {
-			return trap.Finding{}, false, nil
-		}
+	if err != nil {
+		return trap.Finding{}, false, err
+	}
+	us, err := h.Units(ctx, mount.Unit(w.Mount))
+	if err != nil && !errors.Is(err, host.ErrNoSystemd) && !errors.Is(err, host.ErrNoCommand) {
+		return trap.Finding{}, false, err
+	}
+	if u := us[mount.Unit(w.Mount)]; u.LoadState == "masked" || u.ActiveState == "activating" {
+		return trap.Finding{}, false, nil
 	}
 	f := trap.Finding{
 		Subject:  w.Mount,
@@ -249,8 +256,9 @@ func written(ctx context.Context, h *host.Host, dir string, mounted map[string]b
 	return out, err
 }
 
-// resolve follows the symlinks of a folder's name.
-func resolve(ctx context.Context, h *host.Host, name string) string {
+// resolve follows the symlinks of a folder's name; the error says that there may be one that is not known.
+func resolve(ctx context.Context, h *host.Host, name string) (string, error) {
+	var unread error
 	todo := strings.Split(strings.Trim(name, "/"), "/")
 	at := "/"
 	for links := 0; len(todo) > 0; {
@@ -258,16 +266,19 @@ func resolve(ctx context.Context, h *host.Host, name string) string {
 		todo = todo[1:]
 		to, err := h.Readlink(ctx, next)
 		if err != nil {
+			if errors.Is(err, host.ErrDenied) || errors.Is(err, host.ErrNotCollected) {
+				unread = cmp.Or(unread, err)
+			}
 			at = next
 			continue
 		}
 		if links++; links > 20 {
-			return name
+			return name, nil
 		}
 		if path.IsAbs(to) {
 			at = "/"
 		}
 		todo = append(strings.Split(strings.Trim(to, "/"), "/"), todo...)
 	}
-	return at
+	return at, unread
 }

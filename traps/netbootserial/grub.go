@@ -66,11 +66,14 @@ func readGRUB(ctx context.Context, h *host.Host) (grub, error) {
 }
 
 // nextBoot tells whether every entry of the generated menu has the kernel talk to a
-// port, and GRUB too. What cannot be read does not tell so.
-func nextBoot(ctx context.Context, h *host.Host, want menu.Console) bool {
+// port, and GRUB too.
+func nextBoot(ctx context.Context, h *host.Host, want menu.Console) (bool, error) {
 	m, err := menu.Read(ctx, h, path.Dir(grubConfig))
+	if host.IsAbsent(err) {
+		return false, nil
+	}
 	if err != nil || !m.OnSerial() {
-		return false
+		return false, err
 	}
 	systems := 0
 	for _, l := range m.Lines() {
@@ -79,10 +82,10 @@ func nextBoot(ctx context.Context, h *host.Host, want menu.Console) bool {
 		}
 		systems++
 		if c, _, _ := l.Sides(); c == nil || c.Port != want.Port || want.Speed != 0 && c.Speed != want.Speed {
-			return false
+			return false, nil
 		}
 	}
-	return systems > 0
+	return systems > 0, nil
 }
 
 // planHere makes the installed system itself talk on the port that its BMC shows:

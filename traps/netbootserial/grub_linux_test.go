@@ -73,7 +73,11 @@ func TestUpdateGRUB(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer src.Close()
-		return nextBoot(t.Context(), host.New(src), c)
+		will, err := nextBoot(t.Context(), host.New(src), c)
+		if err != nil {
+			t.Error(err)
+		}
+		return will
 	}
 	if talks() {
 		t.Error("a menu as Debian makes it talks to a serial port")

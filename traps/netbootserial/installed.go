@@ -65,6 +65,10 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered bmc.Po
 	found := func(sev trap.Severity, summary, detail, hand string) {
 		r.Found(trap.Finding{Subject: here, Severity: sev, Summary: summary, Detail: trap.Lines(detail), Evidence: ev, ByHand: hand})
 	}
+	will, unread := false, error(nil)
+	if all == nil {
+		will, unread = nextBoot(ctx, h, want)
+	}
 	byHand := kernelByHand(ctx, h, "console=tty0 "+fmt.Sprintf("console=%s,%dn8", want.Device(), max(want.Speed, 9600)))
 	switch {
 	case offered.Speed != 0 && offered.SOL.Speed != 0 && offered.Speed != offered.SOL.Speed:
@@ -75,11 +79,13 @@ func installed(ctx context.Context, h *host.Host, r *trap.Report, offered bmc.Po
 			"Set the speed of console redirection in the firmware's setup, or the "+
 				"BMC's: ipmitool sol set volatile-bit-rate, and non-volatile-bit-rate.",
 		)
-	case all == nil && nextBoot(ctx, h, want):
+	case will:
 		r.Clear(
 			here,
 			"from the next boot on the kernel and GRUB use "+want.Device(),
 			append(ev, trap.Ev(grubConfig, "console=%s for every kernel", want.Device()))...)
+	case unread != nil:
+		r.Unknown(here, fmt.Errorf("the kernel does not use %s; whether the next boot will is not known: %w", want.Device(), unread), ev...)
 	case all == nil:
 		found(trap.Notice, "the system is silent on the serial console that its firmware and BMC offer",
 			fmt.Sprintf("The console offered is %s; the kernel uses %s.", want.Device(), told(last)), byHand)

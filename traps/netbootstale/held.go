@@ -65,12 +65,16 @@ func reportHeld(ctx context.Context, h *host.Host, r *trap.Report, subject strin
 			continue
 		}
 		f, ok := judgeHeld(ctx, h, s, roots)
-		if ok && found == nil {
-			f.Subject = subject
-			found = &f
-		}
-		if !ok && worksIn[s.Comm] {
-			err := unseen(ctx, h, s, roots)
+		err := unseen(ctx, h, s, roots)
+		switch {
+		case ok && (err == nil || gone(s)):
+			if found == nil {
+				f.Subject = subject
+				found = &f
+			}
+		case ok:
+			lost = errors.Join(lost, err)
+		case worksIn[s.Comm]:
 			fine, lost = fine || err == nil, errors.Join(lost, err)
 		}
 	}
@@ -84,6 +88,11 @@ func reportHeld(ctx context.Context, h *host.Host, r *trap.Report, subject strin
 	case denied:
 		r.Unknown(subject, fmt.Errorf("what it holds: %w", host.ErrDenied))
 	}
+}
+
+// gone reports whether a folder that a server holds is deleted.
+func gone(s host.Held) bool {
+	return s.Cwd.Deleted || s.Root.Deleted || slices.ContainsFunc(s.Mounts, func(m host.HeldFile) bool { return m.Deleted })
 }
 
 // subjectOf is the unit of a server, or its name.
@@ -136,8 +145,10 @@ func namedFor(s host.Held, roots []tftpd.Root) []string {
 // it holds; nil where all can be.
 func unseen(ctx context.Context, h *host.Host, s host.Held, roots []tftpd.Root) error {
 	for _, n := range namedFor(s, roots) {
-		if _, err := h.Stat(ctx, n); err != nil && !host.IsAbsent(err) {
-			return err
+		for _, name := range []string{n, path.Join(s.Root.Path, n)} {
+			if _, err := h.Stat(ctx, name); err != nil && !host.IsAbsent(err) {
+				return err
+			}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package openpgpkeyservers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ func aptKeys(ctx context.Context, h *host.Host, r *trap.Report, a *asker) (any b
 	closed := unread{about: "apt's keys"}
 	defer func() { any = closed.tell(r) || any }()
 	files := keyservers.AptFiles(ctx, h, closed.add)
+	unlisted := closed.first
 	var v verifier
 	for _, file := range files {
 		b, err := file.Read(ctx, h)
@@ -35,7 +37,13 @@ func aptKeys(ctx context.Context, h *host.Host, r *trap.Report, a *asker) (any b
 				}
 			}
 			any = true
-			if ofOldRelease(ctx, h, v, file, b, files) {
+			v.doubt = nil
+			if !file.SignedBy { // every repository may name its own
+				v.doubt = unlisted
+			}
+			old, err := ofOldRelease(ctx, h, v, file, b, files)
+			v.doubt = cmp.Or(v.doubt, err)
+			if old {
 				r.NotApplicable(file.Path, "holds keys of an older release of Debian, and those of a newer one are beside it")
 				continue
 			}
@@ -46,20 +54,34 @@ func aptKeys(ctx context.Context, h *host.Host, r *trap.Report, a *asker) (any b
 }
 
 // ofOldRelease tells of a file that debian-archive-keyring keeps for an older
-// release and whose keys expired, where a newer release's did not.
-func ofOldRelease(ctx context.Context, h *host.Host, v verifier, f keyservers.AptFile, b []byte, all []keyservers.AptFile) bool {
+// release and whose keys expired, where a newer release's did not; the error is why such may be there.
+func ofOldRelease(
+	ctx context.Context,
+	h *host.Host,
+	v verifier,
+	f keyservers.AptFile,
+	b []byte,
+	all []keyservers.AptFile,
+) (old bool, unread error) {
 	const ours = "/etc/apt/trusted.gpg.d/debian-archive-"
 	good := func(b []byte) bool {
 		keys, err := keysIn(b, formOf(b))
 		return err != nil || slices.ContainsFunc(keys, func(k aptKey) bool { _, why := k.against(h.Now(), v); return why == "" })
 	}
-	return strings.HasPrefix(f.Path, ours) && !good(b) && slices.ContainsFunc(all, func(o keyservers.AptFile) bool {
+	if !strings.HasPrefix(f.Path, ours) || good(b) {
+		return false, nil
+	}
+	for _, o := range all {
 		if !strings.HasPrefix(o.Path, ours) {
-			return false
+			continue
 		}
 		b, err := h.ReadFile(ctx, o.Path)
-		return err == nil && good(b)
-	})
+		if err == nil && good(b) {
+			return true, nil
+		}
+		unread = cmp.Or(unread, err)
+	}
+	return false, unread
 }
 
 // verifier is what apt has signatures verified by.
@@ -71,6 +93,17 @@ type verifier struct {
 	old bool
 	// named: a repository names the keys, so that it needs them.
 	named bool
+	// doubt is why apt may not use the file at all, or need not.
+	doubt error
+}
+
+// found reports a finding of a file, if apt surely uses it.
+func (v verifier) found(r *trap.Report, f trap.Finding) {
+	if v.doubt != nil {
+		r.Unknown(f.Subject, fmt.Errorf("%s; whether that matters is not known: %w", f.Summary, v.doubt), f.Evidence...)
+		return
+	}
+	r.Found(f)
 }
 
 // verifierOf tells them by the packages. apt 2.9 was on the way to 3.0.
@@ -92,7 +125,7 @@ func verifierOf(ctx context.Context, h *host.Host) (v verifier, _ error) {
 func aptFile(ctx context.Context, h *host.Host, r *trap.Report, a *asker, v verifier, f keyservers.AptFile, b []byte) {
 	file, form := f.Path, formOf(b)
 	found := func(sev trap.Severity, detail string, format string, args ...any) {
-		r.Found(trap.Finding{Subject: file, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: trap.Lines(detail),
+		v.found(r, trap.Finding{Subject: file, Severity: sev, Summary: fmt.Sprintf(format, args...), Detail: trap.Lines(detail),
 			Evidence: []trap.Evidence{trap.Ev(file, "%s", form)}})
 	}
 	if f.Inline != "" { // apt itself takes the key out
@@ -317,6 +350,6 @@ func judgeKeys(r *trap.Report, a *asker, v verifier, file string, keys []aptKey,
 		more, ev := a.published(keys)
 		detail, evidence = append(detail, more...), append(evidence, ev...)
 	}
-	r.Found(trap.Finding{Subject: file, Severity: worst, Evidence: evidence, Detail: trap.Lines(detail...),
+	v.found(r, trap.Finding{Subject: file, Severity: worst, Evidence: evidence, Detail: trap.Lines(detail...),
 		Summary: "apt trusts no key here that is still good: " + strings.Join(bad[:min(len(bad), 4)], "; ")})
 }

@@ -28,7 +28,8 @@ func about(name string) trap.Facts { return trap.FactsOf(facts{Case: name}) }
 func judge(r *trap.Report, s state, i intent) {
 	name, ev := s.link.Name, append(s.evidence(), i.evidence()...)
 	f := trap.Finding{Subject: name, Evidence: ev, Facts: about(caseRunning)}
-	taken := s.ras > 0 || s.defaultRoute(byRA) != nil || len(s.slaac()) > 0
+	received := s.defaultRoute(byRA) != nil || len(s.slaac()) > 0
+	taken := s.ras > 0 || received
 	switch {
 	case s.disabled:
 		r.NotApplicable(name, "IPv6 is disabled on it", ev...)
@@ -72,6 +73,12 @@ func judge(r *trap.Report, s state, i intent) {
 		r.NotApplicable(name, fmt.Sprintf("IPv6 is configured by hand (static default route through %s)", d.Dev),
 			append(ev, trap.Ev("IPv6 routes", "default via %s dev %s proto %s", d.Gateway, d.Dev, d.Protocol))...)
 
+	case s.routesErr != nil && !i.wants():
+		r.Unknown(name, fmt.Errorf("whether a static default route makes router advertisements needless is not known: %w", s.routesErr), ev...)
+
+	case s.rasErr != nil && !received:
+		r.Unknown(name, s.rasErr, ev...) // nor whether the host sends them itself
+
 	case taken || i.keeps2():
 		f.Severity = s.grave()
 		f.Summary, f.Detail = s.ignoring(), lines(s.missing(), i.persistence(), i.notes())
@@ -80,7 +87,7 @@ func judge(r *trap.Report, s state, i intent) {
 		}
 		r.Found(f)
 
-	case s.ras < 0 || i.wants():
+	case i.wants():
 		f.Severity = trap.Notice
 		f.Summary = "router advertisements would be ignored: forwarding is on and accept_ra is not 2"
 		if oldKernel(s.release) {

@@ -69,6 +69,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			if host.IsAbsent(knownErr) {
 				continue // never used ssh
 			}
+			if knownErr != nil {
+				said, unread = true, append(unread, knownErr)
+				continue
+			}
 		}
 		said = true
 		switch {

@@ -3,6 +3,7 @@ package sshslowlogin
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -40,9 +41,16 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 		}
 		ev, who = wrapped, "tcp wrappers, which sshd of this distribution asks,"
 	}
-	asked, sev, dead := f.asked(ctx)
+	asked, sev, dead, err := f.asked(ctx)
 	ev = append(ev, sev...)
-	if asked == 0 && f.dnsOnly() {
+	if asked == 0 {
+		err = f.swErr
+	}
+	switch {
+	case err != nil:
+		r.Unknown(reverseDNS, err, ev...)
+		return
+	case asked == 0 && f.dnsOnly():
 		r.Clear(reverseDNS, "names of clients are looked up, and every resolver refuses immediately: nothing waits", ev...)
 		return
 	}
@@ -78,9 +86,6 @@ func (f *facts) reverse(ctx context.Context, r *trap.Report) {
 // dnsOnly tells whether names are looked up in files and DNS only, so that
 // nothing waits where all servers refuse.
 func (f *facts) dnsOnly() bool {
-	if f.swErr != nil {
-		return false
-	}
 	return !slices.ContainsFunc(
 		f.sw.Sources("hosts"),
 		func(s nameservice.Source) bool { return s.Name != "files" && s.Name != "dns" && s.Name != "myhostname" },
@@ -97,9 +102,13 @@ func (f *facts) grace() time.Duration {
 
 // asked counts the servers of resolv.conf that may keep a question waiting.
 // One on the host itself on which nothing listens refuses immediately
-// (ECONNREFUSED), and glibc goes on: measured with glibc 2.36, under 5 ms.
-func (f *facts) asked(ctx context.Context) (n int, ev []trap.Evidence, dead int) {
+// (ECONNREFUSED), and glibc goes on: measured with glibc 2.36, under 5 ms. The error is
+// why none of them may.
+func (f *facts) asked(ctx context.Context) (n int, ev []trap.Evidence, dead int, unsure error) {
 	listening, err := f.udp53(ctx)
+	if !errors.Is(err, host.ErrNotRunning) {
+		unsure = err
+	}
 	for _, s := range f.resolver.Servers {
 		src := fmt.Sprintf("%s:%d", nameservice.ResolvFile, s.Line)
 		if s.Loopback() && err == nil && !listening(s.Addr) {
@@ -107,16 +116,18 @@ func (f *facts) asked(ctx context.Context) (n int, ev []trap.Evidence, dead int)
 			ev = append(ev, trap.Ev(src, "nameserver %s, where nothing listens", s.Addr))
 			continue
 		}
-		n++
+		if n++; !s.Loopback() {
+			unsure = nil
+		}
 		ev = append(ev, trap.Ev(src, "nameserver %s", s.Addr))
 	}
 	if len(f.resolver.Servers) == 0 {
 		if err == nil && !listening("127.0.0.1") {
-			return 0, append(ev, trap.Ev(nameservice.ResolvFile, "no nameserver, and nothing listens on 127.0.0.1")), 0
+			return 0, append(ev, trap.Ev(nameservice.ResolvFile, "no nameserver, and nothing listens on 127.0.0.1")), 0, nil
 		}
-		return 1, append(ev, trap.Ev(nameservice.ResolvFile, "no nameserver: 127.0.0.1")), 0
+		return 1, append(ev, trap.Ev(nameservice.ResolvFile, "no nameserver: 127.0.0.1")), 0, unsure
 	}
-	return n, ev, dead
+	return n, ev, dead, unsure
 }
 
 // udp53 tells which addresses of the host take UDP on port 53, from

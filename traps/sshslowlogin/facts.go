@@ -2,7 +2,6 @@ package sshslowlogin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -115,16 +114,4 @@ func (f *facts) module(ctx context.Context, name string) (bool, error) {
 		}
 	}
 	return false, unseen
-}
-
-// maybeThere is Exists where absence clears: what nobody could look at counts
-// as there. there is Exists where presence does.
-func (f *facts) maybeThere(ctx context.Context, name string) bool {
-	ok, err := f.h.Exists(ctx, name)
-	return ok || err != nil && !errors.Is(err, host.ErrNotRunning)
-}
-
-func (f *facts) there(ctx context.Context, name string) bool {
-	ok, err := f.h.Exists(ctx, name)
-	return ok && err == nil
 }

@@ -207,8 +207,13 @@ func (f *facts) afs(_ context.Context, r *trap.Report, rule pam.Rule) {
 // Debian's libpam-ldapd asks nslcd, which has.
 func (f *facts) pamLDAP(ctx context.Context, r *trap.Report, rule pam.Rule) {
 	subject := pamPrefix + rule.Name()
-	if f.there(ctx, "/etc/nslcd.conf") {
+	nslcd, err := f.h.Exists(ctx, "/etc/nslcd.conf")
+	if nslcd {
 		r.Clear(subject, "nslcd asks the LDAP servers, with a time limit", evidence(rule))
+		return
+	}
+	if err != nil {
+		r.Unknown(subject, err, evidence(rule))
 		return
 	}
 	for _, name := range append([]string{"/etc/pam_ldap.conf"}, padl...) {

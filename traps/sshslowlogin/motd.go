@@ -70,7 +70,8 @@ const motdDir = "/etc/update-motd.d"
 // other (Debian's and Ubuntu's patch: run-parts --lsbsysinit /etc/update-motd.d).
 func (f *facts) motd(ctx context.Context, r *trap.Report, rule pam.Rule) {
 	subject := pamPrefix + rule.Name()
-	if os, err := osrelease.Read(ctx, f.h); err == nil && os.ID() != "" && !os.Is("debian") && !os.Is("ubuntu") {
+	os, osErr := osrelease.Read(ctx, f.h)
+	if osErr == nil && os.ID() != "" && !os.Is("debian") && !os.Is("ubuntu") {
 		// Amazon Linux has the folder too, and a timer runs it.
 		r.Clear(subject, "runs no scripts: that is a patch of Debian and Ubuntu", evidence(rule), trap.Ev(os.Path, "%s", os.Name()))
 		return
@@ -81,6 +82,8 @@ func (f *facts) motd(ctx context.Context, r *trap.Report, rule pam.Rule) {
 		r.Clear(subject, "runs no scripts", evidence(rule), trap.Ev(motdDir, "is not there"))
 	case err != nil:
 		r.Unknown(subject, err, evidence(rule))
+	case len(slow) > 0 && osErr != nil && !host.IsAbsent(osErr):
+		r.Unknown(subject, osErr, evidence(rule))
 	case len(slow) == 0:
 		r.Clear(subject, "runs only scripts that do not wait for other machines", evidence(rule))
 	default:

@@ -129,11 +129,16 @@ func (f *facts) mdns(ctx context.Context, r *trap.Report, subject string, s name
 	if !f.h.Running() {
 		look = program
 	}
-	if !f.maybeThere(ctx, look) {
+	there, err := f.h.Exists(ctx, look)
+	if !there && err == nil {
 		r.Clear(subject, "avahi-daemon is not running: it fails immediately", append(ev, trap.Ev(look, "is not there"))...)
 		return
 	}
 	if !strings.HasSuffix(s.Name, "_minimal") {
+		if err != nil {
+			r.Unknown(subject, err, ev...)
+			return
+		}
 		f.hostsSource(r, subject, "asks the local network by multicast for each name and address, and may wait for answers", beforeDNS, ev)
 		return
 	}
@@ -150,6 +155,10 @@ func (f *facts) mdns(ctx context.Context, r *trap.Report, subject string, s name
 		return
 	}
 	ev = append(ev, trap.Ev(nameservice.ResolvFile, "search %s", f.resolver.Search[local]))
+	if err != nil {
+		r.Unknown(subject, err, ev...)
+		return
+	}
 	what := "names of the search domain end in .local: each is looked up by multicast on the local network, and may wait there"
 	if s.Returns("NOTFOUND") {
 		what = "names of the search domain end in .local: each is looked up by multicast on the local network, may wait there, and is never " +
@@ -166,8 +175,13 @@ var padl = []string{"/etc/libnss-ldap.conf", "/etc/nss_ldap.conf", "/etc/ldap.co
 // process that asks, and by default tries again until a server answers
 // (nss_ldap(5), bind_policy hard); nslcd does so with a time limit.
 func (f *facts) ldap(ctx context.Context, r *trap.Report, subject, db string, ev []trap.Evidence) {
-	if f.there(ctx, "/etc/nslcd.conf") {
+	nslcd, err := f.h.Exists(ctx, "/etc/nslcd.conf")
+	if nslcd {
 		r.Clear(subject, "nslcd asks the LDAP servers, with a time limit", append(ev, trap.Ev("/etc/nslcd.conf", "is there"))...)
+		return
+	}
+	if err != nil {
+		r.Unknown(subject, err, ev...)
 		return
 	}
 	for _, name := range padl {

@@ -101,7 +101,11 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 			continue
 		}
 		found = true
-		r.Found(p.finding(now))
+		if f := p.finding(now); s.Unread != nil {
+			r.Unknown(f.Subject, fmt.Errorf("is %s; what sets it at boot is not known: %w", now, s.Unread), f.Evidence...)
+		} else {
+			r.Found(f)
+		}
 	}
 	if !found {
 		r.Clear("", "what is not as the kernel starts with, a file sets")
@@ -121,6 +125,9 @@ func settings(ctx context.Context, h *host.Host) ([]*sysctlconf.Config, error) {
 	ufw, err := sysctlconf.ReadUfw(ctx, h)
 	if err != nil || ufw == nil {
 		return []*sysctlconf.Config{c}, err
+	}
+	if len(ufw.Unread) > 0 {
+		return nil, ufw.Unread[0]
 	}
 	return []*sysctlconf.Config{c, ufw}, nil
 }

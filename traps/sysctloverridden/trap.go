@@ -4,6 +4,7 @@ package sysctloverridden
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -271,6 +272,10 @@ func (c *config) notRead(ctx context.Context, h *host.Host, r *trap.Report) bool
 			continue // its module is not loaded
 		}
 		f.Evidence = append(f.Evidence, trap.Ev(at(s), "%s = %s", sysctlconf.Dotted(s.Key), s.Value))
+	}
+	if err := cmp.Or(append(slices.Clip(c.Unread), sysctlconf.Unsure(ctx, h))...); err != nil && len(f.Evidence) > 0 {
+		r.Unknown(f.Subject, fmt.Errorf("whether what it sets is set at boot is not known: %w", err), f.Evidence...)
+		return true
 	}
 	if len(f.Evidence) > 0 {
 		r.Found(f)

@@ -1,6 +1,7 @@
 package unitcannotstartagain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -24,6 +25,8 @@ type world struct {
 	db   *accounts.DB
 	err  error
 	made map[string]bool // folders that the start makes below /run
+	// unread is why it may make others.
+	unread error
 }
 
 func newWorld(ctx context.Context, h *host.Host, all []startup.Unit) *world {
@@ -91,7 +94,9 @@ func (w *world) declared(name string) (bool, error) {
 func (w *world) folder(dir string) bool {
 	if w.made == nil {
 		w.made = map[string]bool{}
-		for _, l := range tmpfiles.Read(w.ctx, w.h).Lines {
+		conf := tmpfiles.Read(w.ctx, w.h)
+		w.unread = conf.Unread
+		for _, l := range conf.Lines {
 			w.made[path.Clean(strings.Replace(l.Path, "/var/run/", "/run/", 1))] = true
 		}
 		for i := range w.all {
@@ -106,6 +111,9 @@ func (w *world) folder(dir string) bool {
 func (w *world) add(u *startup.Unit) {
 	t, err := startup.Read(w.ctx, w.h, u)
 	if err != nil {
+		if !host.IsAbsent(err) {
+			w.unread = cmp.Or(w.unread, err)
+		}
 		return
 	}
 	for _, n := range append(t.Words("Service", "RuntimeDirectory"), t.Words("Socket", "RuntimeDirectory")...) {
@@ -177,6 +185,9 @@ func (s *service) byHand(ctx context.Context, h *host.Host, dir string) (bool, e
 	}
 	if s.world.folder(dir) || !strings.HasPrefix(s.File, "/etc/systemd/system/") || s.prepares(dir) {
 		return false, nil
+	}
+	if s.world.unread != nil {
+		return false, s.world.unread
 	}
 	boot, started, err := started(ctx, h, s.MainPID)
 	if err != nil {

@@ -1,7 +1,10 @@
 package unitnotstartedatboot
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -17,6 +20,7 @@ type world struct {
 	started map[string]bool     // at boot, by what systemd has loaded
 	pulls   map[string][]string // by links that the next start finds
 	bus     map[string]bool     // units that D-Bus starts when somebody asks
+	unread  error               // why it may start others
 }
 
 func newWorld(ctx context.Context, h *host.Host, all []startup.Unit) (*world, error) {
@@ -99,12 +103,18 @@ func (w *world) alias(ctx context.Context, h *host.Host, name string) {
 	if strings.Contains(name, "/") || !strings.HasPrefix(name, "dbus-") {
 		return
 	}
+	var unread error
 	for _, dir := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"} {
-		if to, err := h.Readlink(ctx, path.Join(dir, name)); err == nil {
+		to, err := h.Readlink(ctx, path.Join(dir, name))
+		if err == nil {
 			w.bus[path.Base(to)] = true
 			return
 		}
+		if errors.Is(err, host.ErrDenied) || errors.Is(err, host.ErrNotCollected) { // others: there is none
+			unread = cmp.Or(unread, err)
+		}
 	}
+	w.unread = cmp.Or(w.unread, unread)
 }
 
 // ofPodman are transient units by which podman checks a container's health; it makes them
@@ -138,7 +148,11 @@ func (w *world) lost(ctx context.Context, h *host.Host, u *startup.Unit) (*cause
 			return &cause{"runs, but its unit file is gone", u.FragmentPath + " does not exist", restore}, nil
 		}
 	}
-	return w.unpulled(u), nil
+	c := w.unpulled(u)
+	if c != nil && w.unread != nil {
+		return nil, fmt.Errorf("whether D-Bus starts it is not known: %w", w.unread)
+	}
+	return c, nil
 }
 
 const restore = "restore its unit file, or stop it"

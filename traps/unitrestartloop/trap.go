@@ -47,6 +47,7 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	}
 	loops := map[string][]trap.Evidence{}
 	troubled, cerr := h.TroubledUnits(ctx)
+	unlisted := cerr
 	if cerr == nil {
 		cerr = counters(ctx, h, troubled, loops)
 	}
@@ -56,6 +57,10 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	}
 	names := slices.Sorted(maps.Keys(loops))
 	for _, n := range names {
+		if unlisted != nil { // it may have been given up
+			r.Unknown(n, fmt.Errorf("has failed over and over; whether it still does is not known: %w", unlisted), loops[n]...)
+			continue
+		}
 		r.Found(trap.Finding{Subject: n, Severity: trap.Warning, Summary: "fails and is restarted, over and over",
 			Evidence: append(loops[n], why(ctx, h, n)...), ByHand: "journalctl -b -u " + n + " -n 30; systemctl stop " + n + " ends the loop"})
 	}

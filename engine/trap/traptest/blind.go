@@ -101,3 +101,16 @@ func Lost(before, after []trap.Outcome) string {
 	}
 	return strings.Join(lost, "\n")
 }
+
+// Gained is what is found and was not before: an accusation, where all that changed is that an answer
+// was taken away. It is empty where nothing is.
+func Gained(before, after []trap.Outcome) string {
+	var gained []string
+	for _, o := range after {
+		same := func(b trap.Outcome) bool { return IsFound(b) && b.Subject == o.Subject }
+		if IsFound(o) && !slices.ContainsFunc(before, same) {
+			gained = append(gained, o.Subject+" is found: "+o.Summary)
+		}
+	}
+	return strings.Join(gained, "\n")
+}

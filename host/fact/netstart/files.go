@@ -41,17 +41,26 @@ func (s *Start) readFiles(ctx context.Context, h *host.Host) error {
 	seen := map[string]bool{}
 	for _, pattern := range files {
 		names, err := expand(ctx, h, pattern)
-		failed = cmp.Or(failed, err)
 		for _, name := range names {
-			text, err := h.ReadShort(ctx, name, maxScript)
-			failed = cmp.Or(failed, err)
+			text, textErr := h.ReadShort(ctx, name, maxScript)
+			err = cmp.Or(err, textErr)
 			s.take(name, text)
 			if runsPrograms(name) {
-				failed = cmp.Or(failed, s.scripts(ctx, h, text, seen))
+				err = cmp.Or(err, s.scripts(ctx, h, text, seen))
 			}
+		}
+		failed = cmp.Or(failed, err)
+		if !addressesOnly(pattern) {
+			s.Unread = cmp.Or(s.Unread, err)
 		}
 	}
 	return failed
+}
+
+// addressesOnly reports whether files name links and addresses, and can neither run nor set anything.
+func addressesOnly(name string) bool {
+	return slices.ContainsFunc([]string{"/var/lib/", "/run/", "/etc/libvirt/", "/etc/containers/", "/etc/bird", "/etc/frr/"},
+		func(dir string) bool { return strings.HasPrefix(name, dir) })
 }
 
 // expand lists the files of a pattern whose last two parts may have wildcards.

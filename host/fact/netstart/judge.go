@@ -2,7 +2,6 @@ package netstart
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"slices"
 
@@ -212,7 +211,7 @@ func BindsFreely(ctx context.Context, h *host.Host, ip netip.Addr) (bool, error)
 		family = "ipv4"
 	}
 	v, err := h.ReadString(ctx, "/proc/sys/net/"+family+"/ip_nonlocal_bind")
-	if err != nil && !host.IsAbsent(err) && !errors.Is(err, host.ErrNotCollected) {
+	if err != nil && !host.IsAbsent(err) {
 		return false, err
 	}
 	return v == "1", nil

@@ -19,6 +19,9 @@ type Start struct {
 	// Unsure is why what no file names may be configured nevertheless; nil where the files that
 	// were read are all there is.
 	Unsure error
+	// Unread is why what no file runs or sets at boot may be run or set nevertheless; nil where the files
+	// that do so were read.
+	Unread error
 
 	conf  *netconf.Config
 	addrs map[netip.Addr]string   // the file that names it

@@ -12,6 +12,7 @@
 package sysctlconf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -84,12 +85,31 @@ type Config struct {
 // systemd-sysctl where it is installed. Where nobody can tell (a capture
 // without programs), it is taken to be systemd.
 func Installed(ctx context.Context, h *host.Host) Reader {
-	for _, p := range []string{"/usr/lib/systemd/systemd-sysctl", "/lib/systemd/systemd-sysctl"} {
-		if ok, err := h.Exists(ctx, p); ok || err != nil {
-			return Systemd
-		}
+	if ok, err := systemd(ctx, h); ok || err != nil {
+		return Systemd
 	}
 	return Procps
+}
+
+// Unsure is why Installed may be wrong: nobody could look, and systemd does not run here.
+func Unsure(ctx context.Context, h *host.Host) error {
+	if _, err := systemd(ctx, h); errors.Is(h.Systemd(ctx), host.ErrNoSystemd) {
+		return err
+	}
+	return nil
+}
+
+// systemd reports whether systemd-sysctl is there.
+func systemd(ctx context.Context, h *host.Host) (bool, error) {
+	var unseen error
+	for _, p := range []string{"/usr/lib/systemd/systemd-sysctl", "/lib/systemd/systemd-sysctl"} {
+		ok, err := h.Exists(ctx, p)
+		if ok {
+			return true, nil
+		}
+		unseen = cmp.Or(unseen, err)
+	}
+	return false, unseen
 }
 
 // Read reads the files as r does. The error is only of a context that ended;
