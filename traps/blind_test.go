@@ -98,10 +98,11 @@ func TestWithheldAnswers(t *testing.T) {
 			for _, err := range withheld {
 				after := traptest.Run(t, tr, host.New(&traptest.Blind{Source: src, Hide: q, Err: err}))
 				wrong, gained := traptest.Lost(before, after), traptest.Gained(before, after)
-				if i := reason(tr.ID(), q); i >= 0 && gained != "" {
-					needed[i] = true
-				} else {
-					wrong += gained
+				if gained != "" {
+					i := reason(tr.ID(), q)
+					if needed[i] = true; i < 0 {
+						wrong += gained
+					}
 				}
 				if wrong != "" {
 					t.Errorf("%s without %q (%v):\n%s\nwas:\n%s\nis:\n%s", file, q, err, wrong, traptest.Lines(before), traptest.Lines(after))

@@ -11,13 +11,12 @@ import (
 
 // use is how the lines of a folder's menus talk to serial consoles.
 type use struct {
-	lines    int
-	talk     int // to a serial console, the installer's side
-	half     []menu.Line
-	silent   []menu.Line
-	count    map[menu.Console]int
-	loaders  []menu.Loader
-	quietFor []string // files that loaders begin with and that set no port
+	lines   int
+	talk    int // to a serial console, the installer's side
+	half    []menu.Line
+	silent  []menu.Line
+	count   map[menu.Console]int
+	loaders []menu.Loader
 }
 
 func survey(m *menu.Menus) use {
