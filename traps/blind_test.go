@@ -60,6 +60,7 @@ var despite = []struct{ traps, questions, why string }{
 		"the configuration names are taken as installed"},
 	{"slow-disk", "read /proc/spl/kstat/zfs/*/txgs", "after ten seconds its rates are of more requests than are assumed"},
 	{"sysctl-overridden", "read /var/lib/dpkg/status", "a report has none, nor has a host with rpm: the names of packages' files are known"},
+	{"ksm-scan-rate", "table processes|command ps *", "for who pastes the settings alone: with fettle tune ksm the pace is hardly so slow"},
 	{"dm-cache-smq", "command dmsetup targets", "a report has none: uname -r decides, but for kernels with a later dm-cache"},
 }
 
