@@ -38,7 +38,9 @@ func TestARM64(t *testing.T) {
 	run := func(arch string, status int, args ...string) string {
 		t.Helper()
 		argv := append(programs[arch][:len(programs[arch]):len(programs[arch])], args...)
-		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Env = append(os.Environ(), "TMPDIR=/tmp") // within root
+		out, err := cmd.CombinedOutput()
 		var ended *exec.ExitError
 		if err != nil && !errors.As(err, &ended) || ended != nil && ended.ExitCode() != status || ended == nil && status != 0 {
 			t.Fatalf("%s: fettle %v: %v, want status %d\n%s", arch, args, err, status, out)

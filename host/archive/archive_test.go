@@ -543,6 +543,28 @@ func TestLongLinksStaySmall(t *testing.T) {
 	}
 }
 
+// TestLargeStream: while much is unpacked the heap grows by a quarter at most, afterwards as before.
+func TestLargeStream(t *testing.T) {
+	const usual = 77
+	defer debug.SetGCPercent(debug.SetGCPercent(usual))
+	grows := func() int {
+		is := debug.SetGCPercent(usual)
+		debug.SetGCPercent(is)
+		return is
+	}
+	m := &meter{ctx: t.Context(), r: bytes.NewReader(make([]byte, largeStream+2)), lim: Limits{Unpacked: 1 << 30}}
+	for _, c := range []struct {
+		read, want int
+	}{{largeStream, usual}, {1, 25}, {1, 25}} {
+		if _, err := io.ReadFull(m, make([]byte, c.read)); err != nil || grows() != c.want {
+			t.Errorf("after %d bytes the heap grows by %d %%, want %d; %v", m.n, grows(), c.want, err)
+		}
+	}
+	if m.end(); grows() != usual {
+		t.Errorf("afterwards the heap grows by %d %%", grows())
+	}
+}
+
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzOpen(f *testing.F) {
