@@ -40,10 +40,11 @@ build:
 # The packages whose goroutines share what they hold: their tests run under the race
 # detector, which makes all else up to ten times slower. It needs cgo and a C compiler;
 # fettle itself is built without. It sleeps a second at each exit unless told not to, and the
-# tests start thousands of processes. Each fuzz target gets a moment of its own, too.
-RACED = ./assistant/... ./cli/app ./cli/fix ./cli/hub ./cli/serialname ./engine/remedy/machine ./engine/run ./engine/trap \
-	./fleet/... ./host ./host/confine ./internal/ssh ./report/notify ./tools/watch ./tools/netboot/httpd \
-	./tools/measure/disks ./tools/measure/ksm ./tools/measure/login/...
+# tests start thousands of processes. Each fuzz target gets a moment of its own, too. Those
+# that wait longest begin.
+RACED = ./fleet/ssh ./fleet/hub ./tools/measure/login/... ./host ./assistant/... ./cli/app ./cli/fix ./cli/hub ./cli/serialname \
+	./engine/remedy/machine ./engine/run ./engine/trap ./fleet/... ./host/confine ./internal/ssh ./report/notify ./tools/watch \
+	./tools/netboot/httpd ./tools/measure/disks ./tools/measure/ksm
 # The database's package has no goroutine. Of the others here these tests alone share what they
 # hold between goroutines: the packages run whole without the detector, too.
 UNRACED = ./fleet/hub/store/... $(PARTLY)
@@ -81,7 +82,7 @@ test-vet:
 test-raced: export CGO_ENABLED = 1
 test-raced: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-raced:
-	@failed=0; $(GO) test -p 2 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
+	@failed=0; $(GO) test -p 3 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
 	$(GO) test $(RACE) $(TEST_FLAGS) -run '^($(RACED_PAGE)|$(RACED_RULES)|$(RACED_TOOLS))$$' $(PARTLY) || failed=1; \
 	exit $$failed
 
@@ -92,7 +93,7 @@ test-proofs:
 test-plain: export CGO_ENABLED = 0
 test-plain: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-plain:
-	@$(GO) test -p 3 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF -e fettle/traps/proofs -e "$(RACED_PACKAGES)")
+	@$(GO) test -p 2 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF -e fettle/traps/proofs -e "$(RACED_PACKAGES)")
 
 # For the time between two edits: what boots no machine and waits for nothing long.
 test-fast:
