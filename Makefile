@@ -93,7 +93,7 @@ test-proofs:
 test-plain: export CGO_ENABLED = 0
 test-plain: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-plain:
-	@$(GO) test -p 2 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF -e fettle/traps/proofs -e "$(RACED_PACKAGES)")
+	@$(GO) test -p 3 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF -e fettle/traps/proofs -e "$(RACED_PACKAGES)")
 
 # For the time between two edits: what boots no machine and waits for nothing long.
 test-fast:
