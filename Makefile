@@ -41,10 +41,10 @@ build:
 # detector, which makes all else up to ten times slower. It needs cgo and a C compiler;
 # fettle itself is built without. It sleeps a second at each exit unless told not to, and the
 # tests start thousands of processes. Each fuzz target gets a moment of its own, too. Those
-# that wait longest begin.
-RACED = ./fleet/ssh ./fleet/hub ./tools/measure/login/... ./host ./assistant/... ./cli/app ./cli/fix ./cli/hub ./cli/serialname \
-	./engine/remedy/machine ./engine/run ./engine/trap ./fleet/... ./host/confine ./internal/ssh ./report/notify ./tools/watch \
-	./tools/netboot/httpd ./tools/measure/disks ./tools/measure/ksm
+# that wait longest begin, and what measures time is last, when there is least beside it.
+RACED = ./fleet/ssh ./fleet/hub ./host ./assistant/... ./cli/app ./cli/fix ./cli/hub ./cli/serialname ./engine/remedy/machine \
+	./engine/run ./engine/trap ./fleet/... ./host/confine ./internal/ssh ./report/notify ./tools/watch ./tools/netboot/httpd \
+	./tools/measure/disks ./tools/measure/ksm ./tools/measure/login/...
 # The database's package has no goroutine. Of the others here these tests alone share what they
 # hold between goroutines: the packages run whole without the detector, too.
 UNRACED = ./fleet/hub/store/... $(PARTLY)
@@ -82,7 +82,7 @@ test-vet:
 test-raced: export CGO_ENABLED = 1
 test-raced: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-raced:
-	@failed=0; $(GO) test -p 3 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
+	@failed=0; $(GO) test -p 2 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
 	$(GO) test $(RACE) $(TEST_FLAGS) -run '^($(RACED_PAGE)|$(RACED_RULES)|$(RACED_TOOLS))$$' $(PARTLY) || failed=1; \
 	exit $$failed
 
