@@ -163,8 +163,8 @@ func judge(r *record) verdict {
 	case r.prio == 7:
 		v.score -= 2
 	}
-	if score, said := worst(strings.ToLower(text)); score > 0 {
-		score, said = worst(strings.ToLower(harmless().ReplaceAllString(text, "")))
+	if score, _ := worst(strings.ToLower(text)); score > 0 {
+		score, said := worst(strings.ToLower(harmless().ReplaceAllString(text, "")))
 		if said != "" {
 			v.add(score, `it says "`+said+`"`)
 		}
