@@ -46,7 +46,7 @@ func TestFirstLookAsksAConfinedChild(t *testing.T) {
 // own log: what it names is looked up, and what the days before did not have is new. The same log
 // under another host's name is not.
 func TestFirstLookOnARealJournal(t *testing.T) {
-	if !means.OwnMounts(t, 90*time.Second) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, 90*time.Second) {
 		return
 	}
 	log := ownJournal(t)
@@ -73,7 +73,7 @@ func TestFirstLookOnARealJournal(t *testing.T) {
 // time that is asked for, under whatever name the host had; what the days before did not have is
 // new. Without a journal, without its lines and without the rights to read it, nothing is guessed.
 func TestWhyOfAUnit(t *testing.T) {
-	if !means.OwnMounts(t, 90*time.Second) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, 90*time.Second) {
 		return
 	}
 	ownJournal(t)

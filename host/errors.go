@@ -45,6 +45,11 @@ func IsAbsent(err error) bool {
 	return errors.Is(err, ErrAbsent) || errors.Is(err, syscall.ENOTDIR)
 }
 
+// IsWithheld reports whether err says that nobody could look, or nobody has: the thing may be there.
+func IsWithheld(err error) bool {
+	return errors.Is(err, ErrDenied) || errors.Is(err, ErrNotCollected)
+}
+
 // Reason puts into words why something could not be looked at, for an admin:
 // "needs root", "not collected in this capture", "took too long".
 func Reason(err error) string {

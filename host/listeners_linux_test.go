@@ -17,9 +17,7 @@ import (
 // Sockets that wait for others are those that ss(8) lists, and their holder is found.
 func TestListenersAreThoseOfSS(t *testing.T) {
 	ss, ip := means.Tool(t, "ss"), means.Tool(t, "ip")
-	if os.Getenv("FETTLE_TEST_LISTENERS") == "" {
-		means.Root(t)
-		means.Elsewhere(t, syscall.CLONE_NEWNET, time.Minute, "FETTLE_TEST_LISTENERS=1")
+	if !means.Inside(t, syscall.CLONE_NEWNET, time.Minute) {
 		return
 	}
 	if out, err := exec.Command(ip, "link", "set", "lo", "up").CombinedOutput(); err != nil {

@@ -2,7 +2,6 @@ package host
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -16,8 +15,7 @@ import (
 // Routes are what ip(8) says of them, of both families, all tables and kinds.
 func TestRoutesAreThoseOfIP(t *testing.T) {
 	ip := means.Tool(t, "ip")
-	if os.Getenv("FETTLE_TEST_ROUTES") == "" {
-		means.Elsewhere(t, syscall.CLONE_NEWNET, time.Minute, "FETTLE_TEST_ROUTES=1")
+	if !means.Inside(t, syscall.CLONE_NEWNET, time.Minute) {
 		return
 	}
 	for _, args := range []string{

@@ -2,7 +2,6 @@ package host
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -15,10 +14,8 @@ import (
 
 // TestRules adds a rule and a neighbour with ip(8), in a network of its own, and reads them.
 func TestRules(t *testing.T) {
-	means.Root(t)
 	ip := means.Tool(t, "ip")
-	if os.Getenv("FETTLE_TEST_RULES") == "" {
-		means.Elsewhere(t, syscall.CLONE_NEWNET, time.Minute, "FETTLE_TEST_RULES=1")
+	if !means.Inside(t, syscall.CLONE_NEWNET, time.Minute) {
 		return
 	}
 	for _, args := range []string{

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -17,9 +16,7 @@ import (
 // Chains and their rules are read of what nft itself prints, nested sets and maps among them.
 func TestParseRuleset(t *testing.T) {
 	nft := means.Tool(t, "nft")
-	if os.Getenv("FETTLE_TEST_RULESET") == "" {
-		means.Root(t)
-		means.Elsewhere(t, syscall.CLONE_NEWNET, time.Minute, "FETTLE_TEST_RULESET=1")
+	if !means.Inside(t, syscall.CLONE_NEWNET, time.Minute) {
 		return
 	}
 	c := exec.Command(nft, "-f", "-")

@@ -11,19 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const mountsEnv = "FETTLE_TEST_MOUNTS"
+const insideEnv = "FETTLE_TEST_INSIDE"
 
-// OwnMounts tells whether the test runs in a mount namespace of its own, as root. Where it does not, a copy
-// of it did, for at most limit, and all that is left is to return: no other test sees what it mounts.
-func OwnMounts(t *testing.T, limit time.Duration) bool {
+// Inside tells whether the test runs, as root, in new namespaces, of clone(2)'s flags. Where it does not, a copy
+// of it did, for at most limit (0: as long as it takes), and all that is left is to return. What is mounted in
+// a mount namespace of its own nobody else sees.
+func Inside(t *testing.T, namespaces uintptr, limit time.Duration) bool {
 	t.Helper()
 	Root(t)
-	if os.Getenv(mountsEnv) != t.Name() {
-		Elsewhere(t, syscall.CLONE_NEWNS, limit, mountsEnv+"="+t.Name())
+	if os.Getenv(insideEnv) != t.Name() {
+		Elsewhere(t, namespaces, limit, insideEnv+"="+t.Name())
 		return false
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		t.Fatal(err)
+	if namespaces&syscall.CLONE_NEWNS != 0 {
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return true
 }

@@ -2,11 +2,15 @@ package means
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestInner is what TestMissing and TestCopy start.
@@ -53,6 +57,34 @@ func TestMissing(t *testing.T) {
 		out, err := inner(c.what, c.env)
 		if (err != nil) != c.fails || !strings.Contains(string(out), c.says) {
 			t.Errorf("%s with %s: %v\n%s", c.what, c.env, err, out)
+		}
+	}
+}
+
+// TestInside: nobody outside sees what is mounted inside, also where all mounts are shared, as systemd has them.
+func TestInside(t *testing.T) {
+	Root(t)
+	if os.Getenv("MEANS_SHARED") == "" {
+		Elsewhere(t, syscall.CLONE_NEWNS, time.Minute, "MEANS_SHARED=1")
+		return
+	}
+	if os.Getenv(insideEnv) == "" {
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !Inside(t, syscall.CLONE_NEWNS, time.Minute) {
+		return
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("means", dir, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(dir, 0)
+	for process, sees := range map[int]bool{os.Getpid(): true, os.Getppid(): false} {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", process))
+		if err != nil || strings.Contains(string(b), dir) != sees {
+			t.Errorf("process %d sees %s: %v, want %v; %v", process, dir, !sees, sees, err)
 		}
 	}
 }

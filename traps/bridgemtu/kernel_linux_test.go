@@ -18,19 +18,13 @@ import (
 	"fettle/traps/bridgemtu/proof/pins"
 )
 
-// inside marks the test process that runs in namespaces of its own.
-const inside = "FETTLE_TEST_BRIDGE_NAMESPACE"
-
 // TestKernel runs what is below on this kernel's real bridges: it starts
 // itself again in a network and a mount namespace that end with the process.
 func TestKernel(t *testing.T) {
-	means.Root(t)
 	means.Tool(t, "ip")
-	if os.Getenv(inside) == "" {
-		means.Elsewhere(t, syscall.CLONE_NEWNET|syscall.CLONE_NEWNS, 0, inside+"=1")
+	if !means.Inside(t, syscall.CLONE_NEWNET|syscall.CLONE_NEWNS, 0) {
 		return
 	}
-	must(t, unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""))
 	src, err := host.NewLive()
 	must(t, err)
 	if before417(src.Identity().Release) {

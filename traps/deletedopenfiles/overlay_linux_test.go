@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // beside another tmpfs of the same size: the one that holds the deleted file is
 // told, whether it is mounted where anybody sees it or not.
 func TestRealOverlayRoot(t *testing.T) {
-	if !means.OwnMounts(t, time.Minute) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, time.Minute) {
 		return
 	}
 	must := func(err error) {
@@ -56,7 +57,7 @@ func TestRealOverlayRoot(t *testing.T) {
 
 // A file system that was unmounted lazily is not the one that its files' paths name.
 func TestRealLazyUnmount(t *testing.T) {
-	if !means.OwnMounts(t, time.Minute) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, time.Minute) {
 		return
 	}
 	dir := tmpfs(t)

@@ -176,19 +176,16 @@ func write(t testing.TB, file string, b []byte) string {
 // alone runs a test in a network namespace of its own, where nobody else
 // takes its ports: in a child, for which it says true.
 func alone(t *testing.T) bool {
-	const env = "LDAP_TLS_ALONE"
-	if os.Getenv(env) == t.Name() {
-		if b, err := exec.Command(means.Tool(t, "ip"), "link", "set", "lo", "up").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, b)
-		}
-		return true
-	}
-	means.Root(t)
 	for _, p := range []string{"slapd", "ldapsearch", "openssl", "ip"} {
 		means.Tool(t, p)
 	}
-	means.Elsewhere(t, syscall.CLONE_NEWNET, 120*time.Second, env+"="+t.Name())
-	return false
+	if !means.Inside(t, syscall.CLONE_NEWNET, 120*time.Second) {
+		return false
+	}
+	if b, err := exec.Command(means.Tool(t, "ip"), "link", "set", "lo", "up").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, b)
+	}
+	return true
 }
 
 // nextPort is below those that the kernel gives to clients.

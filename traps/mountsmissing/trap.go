@@ -266,7 +266,7 @@ func resolve(ctx context.Context, h *host.Host, name string) (string, error) {
 		todo = todo[1:]
 		to, err := h.Readlink(ctx, next)
 		if err != nil {
-			if errors.Is(err, host.ErrDenied) || errors.Is(err, host.ErrNotCollected) {
+			if host.IsWithheld(err) {
 				unread = cmp.Or(unread, err)
 			}
 			at = next

@@ -21,11 +21,8 @@ import (
 // TestRealTFTPD: tftpd-hpa goes on serving a folder that was renamed, until it is
 // restarted; the same of one that was deleted, and of one that is mounted.
 func TestRealTFTPD(t *testing.T) {
-	means.Root(t)
 	tftpd := means.Tool(t, "in.tftpd")
-	const env = "NETBOOT_STALE_HELD"
-	if os.Getenv(env) == "" {
-		means.Elsewhere(t, syscall.CLONE_NEWNET|syscall.CLONE_NEWNS|syscall.CLONE_NEWPID, 60*time.Second, env+"=inside")
+	if !means.Inside(t, syscall.CLONE_NEWNET|syscall.CLONE_NEWNS|syscall.CLONE_NEWPID, 60*time.Second) {
 		return
 	}
 	must := func(err error) {
@@ -34,7 +31,6 @@ func TestRealTFTPD(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	must(unix.Mount("proc", "/proc", "proc", 0, "")) // no other's in.tftpd is seen
 	// Its getaddrinfo(3) wants an address beside the loopback's (AI_ADDRCONFIG).
 	for _, args := range []string{"link set lo up", "link add v0 type veth peer name v1", "addr add 192.0.2.1/24 dev v0", "link set v0 up",

@@ -3,7 +3,6 @@ package unitnotstartedatboot
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -110,7 +109,7 @@ func (w *world) alias(ctx context.Context, h *host.Host, name string) {
 			w.bus[path.Base(to)] = true
 			return
 		}
-		if errors.Is(err, host.ErrDenied) || errors.Is(err, host.ErrNotCollected) { // others: there is none
+		if host.IsWithheld(err) { // others: there is none
 			unread = cmp.Or(unread, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 // that the database takes others does not make the larger one refused, which its agent
 // would drop. It waits, and is taken when there is room.
 func TestFullDiskRefusesNothing(t *testing.T) {
-	if !means.OwnMounts(t, time.Minute) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, time.Minute) {
 		return
 	}
 	dir := t.TempDir()

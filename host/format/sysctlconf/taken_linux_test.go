@@ -14,10 +14,7 @@ import (
 
 // The kernel is asked, through both programs, in namespaces of its own.
 func TestTakenAgainstTheKernel(t *testing.T) {
-	means.Root(t)
-	const env = "SYSCTL_TAKEN"
-	if os.Getenv(env) == "" {
-		means.Elsewhere(t, syscall.CLONE_NEWNET|syscall.CLONE_NEWUTS|syscall.CLONE_NEWNS, 60*time.Second, env+"=inside")
+	if !means.Inside(t, syscall.CLONE_NEWNET|syscall.CLONE_NEWUTS|syscall.CLONE_NEWNS, 60*time.Second) {
 		return
 	}
 	programs := map[string][]string{"procps": {means.Tool(t, "sysctl"), "-p"}}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -163,7 +164,7 @@ func TestCopyOutOfAnotherFile(t *testing.T) {
 func second(_ []step.Item, err error) error { return err }
 
 func TestCopyOutNeedsRoom(t *testing.T) {
-	if !means.OwnMounts(t, time.Minute) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, time.Minute) {
 		return
 	}
 	_, open := held(t, bytes.Repeat([]byte("x"), 4<<20), 0)
@@ -341,7 +342,7 @@ func TestCopyOutFails(t *testing.T) {
 
 // TestCopyOutItems: what a plan is made from, and what it is refused for.
 func TestCopyOutItems(t *testing.T) {
-	if !means.OwnMounts(t, time.Minute) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, time.Minute) {
 		return
 	}
 	f, open := held(t, []byte("precious"), 0)
