@@ -17,7 +17,7 @@ var advised = lab.Needs{
 	Kernel: "linux-image-6.12-cloud-amd64",
 	MemMiB: 640,
 	Limit:  15 * time.Minute,
-	Tools:  []string{"cat", "grep"},
+	Tools:  []string{"cat", "grep", "sh"},
 }
 
 // ready is made when the memory is written.
@@ -78,9 +78,17 @@ var Scenarios = []lab.Scenario{
 				Run:  []string{"cat", dir + "advisor_mode"},
 				Want: []string{`\[none\] scan-time`, `none \[scan-time\]`, `\[none\] scan-time`},
 			},
+			{
+				Name: "its bounds",
+				Run: []string{"sh", "-c", "cd " + dir + " && echo $(cat advisor_max_cpu advisor_target_scan_time " +
+					"advisor_max_pages_to_scan advisor_min_pages_to_scan)"},
+				Want: []string{"70 200 20000 400", "50 600 30000 500", "70 200 20000 400"},
+			},
 			{Name: "pages saved", Run: []string{"cat", dir + "pages_sharing"}, Ratio: 2, Lasts: true, Within: 6 * time.Minute},
 		},
-		Prepare: merging(100, 2000),
+		Prepare: append(merging(100, 2000),
+			lab.Act{Write: &lab.File{Path: dir + "advisor_max_pages_to_scan", Content: "20000"}},
+			lab.Act{Write: &lab.File{Path: dir + "advisor_min_pages_to_scan", Content: "400"}}),
 		Files: map[string]string{"/etc/tmpfiles.d/fettle-ksm.conf": "# Settings of kernel samepage merging, tmpfiles.d(5). Written by fettle.\n" +
 			"w /sys/kernel/mm/ksm/advisor_target_scan_time - - - - 600\nw /sys/kernel/mm/ksm/advisor_max_cpu - - - - 50\n" +
 			"w /sys/kernel/mm/ksm/advisor_max_pages_to_scan - - - - 30000\nw /sys/kernel/mm/ksm/advisor_min_pages_to_scan - - - - 500\n" +
