@@ -82,8 +82,8 @@ test-vet:
 test-raced: export CGO_ENABLED = 1
 test-raced: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-raced:
-	@failed=0; $(GO) test -p 2 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
-	$(GO) test $(RACE) $(TEST_FLAGS) -run '^($(RACED_PAGE)|$(RACED_RULES)|$(RACED_TOOLS))$$' $(PARTLY) || failed=1; \
+	@failed=0; $(GO) test $(RACE) $(TEST_FLAGS) -run '^($(RACED_PAGE)|$(RACED_RULES)|$(RACED_TOOLS))$$' $(PARTLY) || failed=1; \
+	$(GO) test -p 2 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
 	exit $$failed
 
 test-proofs: export CGO_ENABLED = 0

@@ -43,15 +43,12 @@ func TestProofs(t *testing.T) {
 	})
 }
 
-// slipTurns: of the slips that a plan allows one in so many is tried at each commit. All
-// of them at each would take longer than the stories.
-const slipTurns = 5
-
 func play(t *testing.T, jobs []lab.Job, on func(trap string) lab.Options) {
 	t.Helper()
 	jobs = slices.Clone(jobs)
 	record(t).Times(jobs) // the longest begin
-	slips := lab.SlipTurn{Of: slipTurns, At: means.Turn(t)}
+	// Of the slips that a plan allows a tenth is tried at each commit: all would take longer than the stories.
+	slips := lab.SlipTurn{Of: means.Turns, At: means.Turn(t)}
 	for i := range jobs {
 		jobs[i].Options = on(jobs[i].Trap)
 		jobs[i].Options.Slips = slips
