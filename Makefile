@@ -56,16 +56,17 @@ RACED_PACKAGES = $$($(GO) list $(RACED) | grep -vxF "$$($(GO) list $(UNRACED))")
 # The database's C code and its C library, translated, have no goroutines: instrumented, they are most
 # of what the hub's tests cost. No package may be here that makes functions of sync's generic ones: the
 # linker takes them for those of all.
-uninstrumented = '-gcflags=modernc.org/$(1)=-dwarf=false -race=false'
+uninstrumented = '-gcflags=modernc.org/$(1)=-dwarf=false -c=1 -race=false'
 RACE = -race $(call uninstrumented,sqlite/lib) $(call uninstrumented,libc) $(call uninstrumented,memory)
 # What is large and no test spends its time in is compiled without inlining: in three quarters of the time.
 OTHERS = cel.dev codeberg.org github.com/antlr4-go github.com/jackc github.com/miekg github.com/modelcontextprotocol \
 	github.com/nats-io github.com/vishvananda golang.org/x/tools gonum.org google.golang.org
 # Nobody looks at these tests with a debugger: without its tables less is compiled, and 200
 # programs are linked in half the time. Without paths of this checkout, the copies that tests
-# make of it are compiled from the same cache. All is vetted once, before, not by each go test.
+# make of it are compiled from the same cache. Several packages are compiled at once, each by one
+# thread (-c): more are in each other's way. All is vetted once, before, not by each go test.
 TEST_FLAGS = -timeout 20m -vet=off '-ldflags=-s -w'
-test%: export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false $(OTHERS:%='-gcflags=%/...=-dwarf=false -l')
+test%: export GOFLAGS := $(GOFLAGS) -trimpath '-gcflags=all=-dwarf=false -c=1' $(OTHERS:%='-gcflags=%/...=-dwarf=false -c=1 -l')
 test%: export GORACE = atexit_sleep_ms=0
 # With an empty cache, to compile is half of the work, and a sixth of that was to collect garbage.
 test%: export GOGC = 400
@@ -83,7 +84,7 @@ test-raced: export CGO_ENABLED = 1
 test-raced: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-raced:
 	@failed=0; $(GO) test $(RACE) $(TEST_FLAGS) -run '^($(RACED_PAGE)|$(RACED_RULES)|$(RACED_TOOLS))$$' $(PARTLY) || failed=1; \
-	$(GO) test -p 2 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
+	$(GO) test -p 3 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
 	exit $$failed
 
 test-proofs: export CGO_ENABLED = 0
@@ -93,7 +94,7 @@ test-proofs:
 test-plain: export CGO_ENABLED = 0
 test-plain: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-plain:
-	@$(GO) test -p 3 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF -e fettle/traps/proofs -e "$(RACED_PACKAGES)")
+	@$(GO) test -p 2 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF -e fettle/traps/proofs -e "$(RACED_PACKAGES)")
 
 # For the time between two edits: what boots no machine and waits for nothing long.
 test-fast:
