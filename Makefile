@@ -32,7 +32,7 @@ LDFLAGS := -s -w -funcalign=1 -X fettle/internal/build.version=$(VERSION)
 # How long make test tries odd input on each fuzz target; empty: their seeds alone.
 FETTLE_FUZZ ?= 1s
 
-.PHONY: build lists test test-vet test-proofs test-raced test-plain test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs refresh figures bench man lint dist packages release clean
+.PHONY: build lists test test-vet test-traps test-raced test-plain test-fast test-deps mutate park rota lab-long lab-smq-old lab-zfs refresh figures bench man lint dist packages release clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o . $(PROGRAMS:%=./cmd/%)
@@ -67,34 +67,37 @@ OTHERS = cel.dev codeberg.org github.com/antlr4-go github.com/jackc github.com/m
 # thread (-c): more are in each other's way. All is vetted once, before, not by each go test.
 TEST_FLAGS = -timeout 20m -vet=off '-ldflags=-s -w'
 test%: export GOFLAGS := $(GOFLAGS) -trimpath '-gcflags=all=-dwarf=false -c=1' $(OTHERS:%='-gcflags=%/...=-dwarf=false -c=1 -l')
+test%: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test%: export GORACE = atexit_sleep_ms=0
 # With an empty cache, to compile is half of the work, and a sixth of that was to collect garbage.
 test%: export GOGC = 400
 
 # All kinds at once, and of each some packages (-p): many wait for a clock or other processes. The
-# proofs wait longest, and would be alone at the end.
+# proofs wait longest, and would be alone at the end; the other tests of traps follow them.
 test:
 	@$(MAKE) -s -j2 test-deps test-vet
-	@$(MAKE) -s -k -j3 test-proofs test-raced test-plain
+	@$(MAKE) -s -k -j3 test-traps test-raced test-plain
 
 test-vet:
 	@VET=$$($(GO) tool -n vet) CGO_ENABLED=0 $(GO) vet -vettool=$(CURDIR)/.ci/vet ./...
 
 test-raced: export CGO_ENABLED = 1
-test-raced: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-raced:
 	@failed=0; $(GO) test $(RACE) $(TEST_FLAGS) -run '^($(RACED_PAGE)|$(RACED_RULES)|$(RACED_TOOLS))$$' $(PARTLY) || failed=1; \
 	$(GO) test -p 3 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
 	exit $$failed
 
-test-proofs: export CGO_ENABLED = 0
-test-proofs:
-	@$(GO) test $(TEST_FLAGS) ./traps/proofs
+# The traps, and what recognises them.
+TRAPS = ./traps/... ./why/...
+test-traps: export CGO_ENABLED = 0
+test-traps:
+	@failed=0; $(GO) test $(TEST_FLAGS) ./traps/proofs || failed=1; \
+	$(GO) test -p 1 $(TEST_FLAGS) $$($(GO) list $(TRAPS) | grep -vxF fettle/traps/proofs) || failed=1; \
+	exit $$failed
 
 test-plain: export CGO_ENABLED = 0
-test-plain: export FETTLE_FUZZ := $(FETTLE_FUZZ)
 test-plain:
-	@$(GO) test -p 2 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF -e fettle/traps/proofs -e "$(RACED_PACKAGES)")
+	@$(GO) test -p 2 $(TEST_FLAGS) $$($(GO) list ./... | grep -vxF -e "$$($(GO) list $(TRAPS))" -e "$(RACED_PACKAGES)")
 
 # For the time between two edits: what boots no machine and waits for nothing long.
 test-fast:

@@ -18,28 +18,30 @@ import (
 func repository(t *testing.T, commits []map[string]string) (dir string, hashes []string) {
 	t.Helper()
 	dir = t.TempDir()
-	run := func(args ...string) string {
+	run := func(input string, args ...string) string {
 		t.Helper()
 		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org",
-			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+		cmd.Stdin = strings.NewReader(input)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 		return strings.TrimSpace(string(out))
 	}
-	run("init", "-q", "-b", "main")
+	run("", "init", "-q", "-b", "main")
+	var stream strings.Builder // git-fast-import(1)
 	for i, files := range commits {
+		subject := fmt.Sprintf("commit %d", i)
+		fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter a <a@example.org> %d +0000\n", time.Now().Unix())
+		fmt.Fprintf(&stream, "data %d\n%s\n", len(subject), subject)
 		for name, text := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			fmt.Fprintf(&stream, "M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
 		}
-		run("add", "-A")
-		run("commit", "-q", "--allow-empty", "-m", fmt.Sprintf("commit %d", i))
-		hashes = append(hashes, run("rev-parse", "HEAD"))
 	}
+	run(stream.String(), "fast-import", "--quiet")
+	run("", "reset", "-q", "--hard")
+	hashes = strings.Fields(run("", "rev-list", "--reverse", "main"))
 	return dir, hashes
 }
 
