@@ -73,7 +73,7 @@ test%: export GORACE = atexit_sleep_ms=0
 test%: export GOGC = 400
 
 # All kinds at once, and of each some packages (-p): many wait for a clock or other processes. The
-# proofs wait longest, and would be alone at the end; the other tests of traps follow them.
+# proofs wait longest, and would be alone at the end; the other tests of traps and of the lab follow.
 test:
 	@$(MAKE) -s -j2 test-deps test-vet
 	@$(MAKE) -s -k -j3 test-traps test-raced test-plain
@@ -87,12 +87,12 @@ test-raced:
 	$(GO) test -p 3 $(RACE) $(TEST_FLAGS) $(RACED_PACKAGES) || failed=1; \
 	exit $$failed
 
-# The traps, and what recognises them.
-TRAPS = ./traps/... ./why/...
+# The traps, what recognises them, and the lab that proves them.
+TRAPS = ./traps/... ./why/... ./lab/...
 test-traps: export CGO_ENABLED = 0
 test-traps:
 	@failed=0; $(GO) test $(TEST_FLAGS) ./traps/proofs || failed=1; \
-	$(GO) test -p 1 $(TEST_FLAGS) $$($(GO) list $(TRAPS) | grep -vxF fettle/traps/proofs) || failed=1; \
+	$(GO) test -p 2 $(TEST_FLAGS) $$($(GO) list $(TRAPS) | grep -vxF fettle/traps/proofs) || failed=1; \
 	exit $$failed
 
 test-plain: export CGO_ENABLED = 0
