@@ -28,7 +28,7 @@ type Played struct {
 	Result  string // Proved, or what went wrong
 	Slips   string // how many of the plan's were tried: "7, of which 1 change nothing"
 	Seconds float64
-	Run     int // which run of the lab it was, of those that the record has seen
+	Run     int // which run of the whole lab it was, or which it followed
 	Version string
 	Kernel  string // the guest's uname -r
 }
@@ -81,13 +81,13 @@ func parsePlayed(row string) (Played, error) {
 	return Played{cells[0], cells[1], cells[2], seconds, run, cells[5], cells[6]}, errors.Join(err, err2)
 }
 
-// Next is the number of the run that follows those of the record.
-func (r *Record) Next() int {
+// Last is the number of the last run in the record, 0 in an empty one.
+func (r *Record) Last() int {
 	last := 0
 	for _, p := range r.of {
 		last = max(last, p.Run)
 	}
-	return last + 1
+	return last
 }
 
 // Of is how a job was last played.
@@ -105,8 +105,11 @@ func (r *Record) Times(jobs []Job) {
 	}
 }
 
-// Note takes down how a job ended in a run.
+// Note takes down how a job ended in a run. One that this machine lacks the means for was not played.
 func (r *Record) Note(o Outcome, run int) {
+	if errors.As(o.Err, new(*MissingError)) {
+		return
+	}
 	p := Played{Name: o.Job.Name(), Result: Proved, Seconds: o.Verdict.Took.Seconds(), Run: run,
 		Version: build.Version(), Kernel: o.Verdict.Kernel}
 	switch {

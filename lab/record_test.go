@@ -2,6 +2,7 @@ package lab
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,8 +21,8 @@ func TestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if next := r.Next(); next != 8 {
-		t.Errorf("the next run is %d, want 8", next)
+	if last := r.Last(); last != 7 {
+		t.Errorf("the last run is %d, want 7", last)
 	}
 	if p, ok := r.Of(&jobs[1]); !ok || p != (Played{"a/old", Proved, "", 2.5, 3, "v1", "6.1"}) {
 		t.Errorf("a/old is %+v, %v", p, ok)
@@ -33,6 +34,7 @@ func TestRecord(t *testing.T) {
 		Stages: []Stage{{Name: SlipsStage, OK: true, Said: "3, of which 1 change nothing"}}}}, 8)
 	r.Note(Outcome{Job: jobs[2], Verdict: Verdict{Why: "fix: exit | status\n 4 " + strings.Repeat("x", 100)}}, 8)
 	r.Note(Outcome{Job: jobs[3], Err: errors.New("no kernel")}, 8)
+	r.Note(Outcome{Job: jobs[1], Err: fmt.Errorf("not built: %w", &MissingError{Tools: []string{"radvd"}})}, 8)
 	if got := names(r.Oldest(jobs, 9)); got != "a/old a/new b/bad b/broken" {
 		t.Errorf("by how long they have waited they are %s", got)
 	}
@@ -62,7 +64,7 @@ func TestRecord(t *testing.T) {
 
 func TestRecordThatIsNone(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "proofs.md")
-	if r, err := ReadRecord(name); err != nil || r.Next() != 1 {
+	if r, err := ReadRecord(name); err != nil || r.Last() != 0 {
 		t.Errorf("one that is not there: %v", err)
 	}
 	for text, want := range map[string]string{

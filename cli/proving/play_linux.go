@@ -91,7 +91,11 @@ func (f labFlags) recorder() (note func(lab.Outcome) error, err error) {
 	if err != nil {
 		return nil, app.Unread(err, "the record of what was played (--record)")
 	}
-	run, jobs := r.Next(), proofs.Jobs()
+	// Only what is chosen from all is a run: who plays some by name does not make the others older.
+	run, jobs := max(1, r.Last()), proofs.Jobs()
+	if f.all {
+		run = r.Last() + 1
+	}
 	return func(o lab.Outcome) error {
 		r.Note(o, run)
 		return r.Write(f.record, jobs)
