@@ -97,7 +97,7 @@ func roundNumber(n uint64, w string) bool {
 	for odd%2 == 0 {
 		odd /= 2
 	}
-	return odd < 32
+	return odd <= 31
 }
 
 // hexAddress replaces a private IPv4 address in hexadecimal, in either order of bytes.

@@ -285,7 +285,7 @@ func (r *Redactor) Output(line string) string {
 		switch p := plainKey(k); {
 		case takesCommand().MatchString(p):
 			return r.Text(k) + "=" + r.commandOf(v)
-		case takesAnything().MatchString(p) && p != "id":
+		case takesAnything().MatchString(p):
 			return r.Text(k) + "=" + r.opaque(v)
 		case p == "user", p == "group", p == "supplementarygroups":
 			return r.Text(k) + "=" + eachWord(v, r.userWord)

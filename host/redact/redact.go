@@ -15,6 +15,7 @@
 package redact
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
@@ -22,7 +23,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"sort"
+	"slices"
 	"strings"
 
 	"fettle/internal/lazy"
@@ -120,10 +121,7 @@ func (r *Redactor) learn(kind, name string) {
 	if _, ok := r.names[name]; !ok {
 		r.names[name] = kind
 		r.longest = append(r.longest, name)
-		sort.Slice(r.longest, func(i, j int) bool {
-			a, b := r.longest[i], r.longest[j]
-			return len(a) > len(b) || len(a) == len(b) && a < b
-		})
+		slices.SortFunc(r.longest, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
 	}
 }
 
