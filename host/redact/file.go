@@ -162,7 +162,7 @@ func eachField(line string, f func(int, string) string) string {
 	var b strings.Builder
 	n := 0
 	for i := 0; i < len(line); {
-		j := i
+		j := i + 1
 		blank := isBlank(line[i])
 		for j < len(line) && isBlank(line[j]) == blank {
 			j++

@@ -95,6 +95,10 @@ func TestSomebody(t *testing.T) {
 			t.Errorf("%s became %s", in, out)
 		}
 	}
+	b, _ := r.File("/etc/group", []byte("mail:x:8:mail,daemon\n"))
+	if want := "mail:x:8:" + r.User("mail") + ",daemon\n"; string(b) != want {
+		t.Errorf("a group and its member became %q, want %q", b, want)
+	}
 }
 
 // TestDeepCommands: in a shell's argument is a command, three deep and no deeper: there all words go.
