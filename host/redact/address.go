@@ -96,7 +96,7 @@ func (r *Redactor) network(a netip.Addr, after string) netip.Addr {
 		}
 		n, digits = n*10+int(c-'0'), digits+1
 	}
-	if p, err := a.Prefix(n); digits == 0 || err != nil || p.Addr() != a {
+	if p, err := a.Prefix(n); err != nil || p.Addr() != a {
 		return out
 	}
 	q, err := out.Prefix(n)

@@ -25,7 +25,7 @@ func TestJoinedLinesStay(t *testing.T) {
 			"[Service]\nExecStart=/usr/bin/test \\\n  -e /x\nType=simple\n"},
 		{"/etc/systemd/system/a.service", "ExecStart=/usr/bin/test \\\n# a remark\n  -e\nType=simple\n",
 			"ExecStart=/usr/bin/test \\\n\\\n  -e\nType=simple\n"},
-		{"/etc/hosts.allow", "ALL: ALL \\\n", "ALL: ALL \\\n"},
+		{"/etc/hosts.allow", "ALL: ALL \\\n", "ALL: ALL \\\n"}, {"/etc/systemd/system/a.service", "Type=simple\\", "Type=simple\\"},
 	} {
 		if out, ok := r.File(c.name, []byte(c.in)); !ok || string(out) != c.out {
 			t.Errorf("%s: %q became %q", c.name, c.in, out)

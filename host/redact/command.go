@@ -96,7 +96,7 @@ func (c *commandLine) token(tok string, deep int) string {
 		return r.argument(tok)
 	case c.program == "":
 		return c.begins(tok)
-	case shells[c.program] && strings.HasPrefix(c.option, "-") && strings.Contains(c.option, "c") && len(tok) > 1 && deep < 3:
+	case shells[c.program] && strings.HasPrefix(c.option, "-") && strings.Contains(c.option, "c") && deep < 3:
 		c.option = ""
 		return r.quotedCommand(tok, deep)
 	case tok[0] == '-' && len(tok) > 1:
@@ -210,7 +210,7 @@ func (r *Redactor) argumentPath(tok string) string {
 func (r *Redactor) quotedCommand(tok string, deep int) string {
 	q := tok[:1]
 	if q != `"` && q != "'" {
-		return r.command(tok, deep+1)
+		return r.command(tok, deep)
 	}
 	body := strings.TrimSuffix(tok[1:], q)
 	end := tok[1+len(body):]

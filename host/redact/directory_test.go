@@ -98,6 +98,10 @@ func TestCertificates(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d certificates", n)
 	}
+	none := "-----BEGIN CERTIFICATE-----\nc2VjcmV0\n-----END CERTIFICATE-----\n"
+	if got, ok := redactorForTest(t).File("/etc/ldap/frotz.pem", []byte(none)); !ok || len(got) != 0 {
+		t.Errorf("of what is no certificate: %t %q", ok, got)
+	}
 }
 
 // TestNeverStored: what dirmngr opens a directory or a proxy with is in no capture, redacted
@@ -110,6 +114,9 @@ func TestNeverStored(t *testing.T) {
 		{"/root/.gnupg/dirmngr_ldapservers.conf", "# ours\nl::u:backup:o=x\n", "# ours\nl::u:redacted:o=x\n"},
 		{"/home/a/.gnupg/dirmngr.conf", "http-proxy http://u:pw@p:3128\n", "http-proxy http://u:redacted@p:3128\n"},
 		{"/etc/gnupg/dirmngr.conf", "keyserver hkps://keys.openpgp.org:443\n", "keyserver hkps://keys.openpgp.org:443\n"},
+		{"/opt/zigbee2mqtt/data/configuration.yaml", "password: x\nport: /dev/ttyUSB0\n", "\nport: /dev/ttyUSB0\n"},
+		{"/etc/sssd/x.db", "a_password = b\n", "a_password = b\n"}, {"/srv/ldap.conf", "bindpw b\n", "bindpw b\n"},
+		{"/root/.ldaprc", "bindpw b\n", "bindpw redacted\n"},
 		{"/etc/gnupg/dirmngr.conf", "ldapserver ldap.example.org:389:::dc=b\n", "ldapserver ldap.example.org:389:::dc=b\n"},
 	} {
 		if got := string(Kept(c.file, []byte(c.in))); got != c.want {

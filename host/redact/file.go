@@ -162,7 +162,7 @@ func eachField(line string, f func(int, string) string) string {
 	var b strings.Builder
 	n := 0
 	for i := 0; i < len(line); {
-		j := i
+		j := i + 1
 		blank := isBlank(line[i])
 		for j < len(line) && isBlank(line[j]) == blank {
 			j++
@@ -219,7 +219,7 @@ func (r *Redactor) LearnFile(name string, b []byte) {
 	case Domains:
 		for line := range strings.Lines(s) {
 			f := strings.Fields(line)
-			if len(f) > 1 && (f[0] == "search" || f[0] == "domain") {
+			if len(f) > 0 && (f[0] == "search" || f[0] == "domain") {
 				for _, d := range f[1:] {
 					r.LearnDomain(d)
 				}

@@ -14,6 +14,7 @@ import (
 // them, and names that have them in.
 var (
 	quad     = lazy.Regexp(`^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})`)
+	fifth    = lazy.Regexp(`^\d{1,3}(?:\.\d{1,3}){3}\.\d`) // of a version
 	dashed   = lazy.Regexp(`^(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})`)
 	partial  = lazy.Regexp(`^\d{1,3}(?:\.\d{1,3}){1,2}(?:\.[?*.]|\.$|\.[\s,;"')]|/\d|\.?\.in-addr)`)
 	nibbles  = lazy.Regexp(`^(?:[0-9a-fA-F]\.){3,32}ip6\.(?:arpa|int)`)
@@ -37,7 +38,7 @@ func (r *Redactor) form(s string, i int) (int, string) {
 	if c := rest[0] | 0x20; !(rest[0] >= '0' && rest[0] <= '9' || c >= 'a' && c <= 'f') {
 		return 0, ""
 	}
-	if m := colons().FindString(rest); strings.Count(m, ":") > 1 && ends(len(m)) {
+	if m := colons().FindString(rest); m != "" && ends(len(m)) {
 		if n, p := r.address(m); n == len(m) {
 			return n, p
 		}
@@ -62,14 +63,11 @@ func (r *Redactor) form(s string, i int) (int, string) {
 		return len(m) - len("ip6.arpa"), r.reversed6(m[:len(m)-len("ip6.arpa")])
 	}
 	if m := partial().FindString(rest); m != "" {
-		if n, p := r.part(m); n > 0 {
-			return n, p
-		}
+		return r.part(m)
 	}
 	for _, re := range []func() *regexp.Regexp{quad, dashed} {
 		m := re().FindStringSubmatch(rest)
-		if m == nil || !ends(len(m[0])) ||
-			strings.HasPrefix(rest[len(m[0]):], ".") && len(rest) > len(m[0])+1 && rest[len(m[0])+1] <= '9' && rest[len(m[0])+1] >= '0' {
+		if m == nil || !ends(len(m[0])) || fifth().MatchString(rest) {
 			continue
 		}
 		a, err := netip.ParseAddr(strings.Join(m[1:], "."))

@@ -84,18 +84,16 @@ func (r *Redactor) jsonLine(line string, deep *int) string {
 		between := line[at:m[0]]
 		*deep += strings.Count(between, "{") - strings.Count(between, "}")
 		b.WriteString(r.free(between))
-		s := line[m[2]:m[3]]
+		s, colon := line[m[2]:m[3]], line[m[3]:m[1]]
 		switch {
-		case m[4] >= 0 && *deep > 1 && !ofJSON().MatchString(s):
+		case colon != "" && *deep > 1 && !ofJSON().MatchString(s):
 			b.WriteString(r.opaque(s))
-		case m[4] >= 0, jsonWord().MatchString(s):
+		case colon != "", jsonWord().MatchString(s):
 			b.WriteString(r.free(s))
 		default:
 			b.WriteString(eachWord(s, r.argument))
 		}
-		if m[4] >= 0 {
-			b.WriteString(line[m[4]:m[5]])
-		}
+		b.WriteString(colon)
 		at = m[1]
 	}
 	*deep += strings.Count(line[at:], "{") - strings.Count(line[at:], "}")

@@ -45,9 +45,7 @@ func joined(s string) string {
 func apart(one func(string) string) func(string) string {
 	return func(line string) string {
 		out := one(line)
-		if lost := strings.Count(line, seam) - strings.Count(out, seam); lost > 0 {
-			out += strings.Repeat(seam, lost)
-		}
+		out += strings.Repeat(seam, max(0, strings.Count(line, seam)-strings.Count(out, seam)))
 		return strings.ReplaceAll(out, seam, "\\\n")
 	}
 }

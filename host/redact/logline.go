@@ -207,9 +207,9 @@ func (r *Redactor) logValue(key, value string) string {
 		return r.directoryNames(r.logFree(value))
 	case takesUser().MatchString(k):
 		return eachWord(value, r.userWord)
-	case takesHost().MatchString(k) && k != "name" && k != "target":
+	case takesHost().MatchString(k) && k != "target":
 		return r.hosts(value)
-	case takesAnything().MatchString(k) && k != "id":
+	case takesAnything().MatchString(k):
 		return r.opaque(value)
 	}
 	if k == "image" || k == "repository" || k == "bucket" {

@@ -30,9 +30,6 @@ func (r *Redactor) listLine(name, line string) string {
 	if at := anyModule().FindStringIndex(line); at != nil {
 		return r.free(line[:at[1]]) + around(moduleArgument(), line[at[1]:], func(m []string) string { return r.moduleArgument(m[0]) }, r.free)
 	}
-	if i := strings.Index(line, ": spawn "); i >= 0 {
-		return r.free(line[:i+8]) + r.Command(line[i+8:])
-	}
 	return r.pairs(line)
 }
 

@@ -175,21 +175,17 @@ func (r *Redactor) pairs(s string) string {
 // eachWord replaces the words of a value, between blanks, commas and quotes.
 func eachWord(s string, one func(string) string) string {
 	var b strings.Builder
-	for i := 0; i < len(s); {
-		j := i
-		for j < len(s) && strings.IndexByte(" \t\f,;\"'[](){}<>", s[j]) < 0 {
-			j++
+	for {
+		n := strings.IndexAny(s+" ", " \t\f,;\"'[](){}<>")
+		if n > 0 {
+			b.WriteString(one(s[:n]))
 		}
-		if j > i {
-			b.WriteString(one(s[i:j]))
+		if n == len(s) {
+			return b.String()
 		}
-		if j < len(s) {
-			b.WriteByte(s[j])
-			j++
-		}
-		i = j
+		b.WriteByte(s[n])
+		s = s[n+1:]
 	}
-	return b.String()
 }
 
 // hosts replaces the hosts in a value, and keeps numbers, paths and lone words of settings.
@@ -276,7 +272,7 @@ var ofReport = lazy.Regexp(`"(?:(?:vg_name|lv_name|pool_lv|origin|data_lv|metada
 func (r *Redactor) Output(line string) string {
 	if at := ofReport().FindStringSubmatchIndex(line); at != nil {
 		said := line[at[0]:at[1]]
-		if at[2] >= 0 {
+		if at[2] != -1 {
 			said = line[at[0]:at[2]] + r.Volume(line[at[2]:at[3]])
 		}
 		return r.Text(line[:at[0]]) + said + r.Output(line[at[1]:])
@@ -285,7 +281,7 @@ func (r *Redactor) Output(line string) string {
 		switch p := plainKey(k); {
 		case takesCommand().MatchString(p):
 			return r.Text(k) + "=" + r.commandOf(v)
-		case takesAnything().MatchString(p) && p != "id":
+		case takesAnything().MatchString(p):
 			return r.Text(k) + "=" + r.opaque(v)
 		case p == "user", p == "group", p == "supplementarygroups":
 			return r.Text(k) + "=" + eachWord(v, r.userWord)

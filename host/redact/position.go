@@ -52,7 +52,7 @@ func (r *Redactor) positioned(s string, i int) (int, string) {
 			}
 			return n, out + r.hostAt(m[2]) + r.sharePath(rest[len(m[0]):n])
 		}
-	case c == '@' && i > 0 && (wordByte(s[i-1]) || s[i-1] == '-' || s[i-1] == '_' || s[i-1] == '.'):
+	case c == '@' && i > 0 && (wordByte(s[i-1]) || strings.IndexByte("-_.", s[i-1]) >= 0):
 		m := afterAt().FindStringSubmatch(rest)
 		if m != nil && !unitType().MatchString(m[1]) && !terminal().MatchString(m[1]) {
 			return len(m[0]), "@" + r.hostAt(m[1])

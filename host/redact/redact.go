@@ -15,6 +15,7 @@
 package redact
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
@@ -22,10 +23,10 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"sort"
 	"strings"
 
 	"fettle/internal/lazy"
+	"fettle/internal/sorted"
 )
 
 // Dropped replaces a secret.
@@ -120,10 +121,7 @@ func (r *Redactor) learn(kind, name string) {
 	if _, ok := r.names[name]; !ok {
 		r.names[name] = kind
 		r.longest = append(r.longest, name)
-		sort.Slice(r.longest, func(i, j int) bool {
-			a, b := r.longest[i], r.longest[j]
-			return len(a) > len(b) || len(a) == len(b) && a < b
-		})
+		sorted.By(r.longest, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	}
 }
 
@@ -186,7 +184,7 @@ func (r *Redactor) Host(name string) string {
 			labels[i] = r.pseudonym(hostName, l)
 		case i < len(labels)-1:
 			labels[i] = r.pseudonym(domainName, l)
-		case topLevel[strings.ToLower(l)] || len(l) <= 3 && len(labels) > 1:
+		case topLevel[strings.ToLower(l)] || len(l) <= 3:
 			labels[i] = r.words(l)
 		default:
 			labels[i] = r.pseudonym(domainName, l)

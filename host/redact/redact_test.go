@@ -168,8 +168,10 @@ func TestFile(t *testing.T) {
 			t.Errorf("%s is of no known kind, and was kept", name)
 		}
 	}
-	if _, ok := r.File("/etc/sysctl.conf", []byte("a\x00b")); ok {
-		t.Error("a binary file was kept")
+	for _, binary := range []string{"a\x00b", "\x00b", "\xff"} {
+		if _, ok := r.File("/etc/sysctl.conf", []byte(binary)); ok {
+			t.Errorf("a binary file was kept: %q", binary)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func (r *Redactor) text(s string, how reading) string {
 	for i := 0; i < len(s); {
 		n, p := r.next(s, i, how)
 		b.WriteString(p)
-		i += n
+		i += max(n, 1) // whatever was read, it goes on
 	}
 	return b.String()
 }
@@ -69,7 +69,7 @@ func (r *Redactor) next(s string, i int, how reading) (int, string) {
 			return n, p
 		}
 	}
-	if how&numbers != 0 && (s[i] == '+' || s[i] == '(' || s[i] >= '0' && s[i] <= '9') {
+	if how&numbers != 0 && strings.IndexByte("+(0123456789", s[i]) >= 0 {
 		if n, p := r.phoneAt(s[i:]); n > 0 {
 			return n, p
 		}
