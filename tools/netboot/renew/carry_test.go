@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"fettle/host"
@@ -49,6 +50,24 @@ func TestCarryHooks(t *testing.T) {
 			found, err := hooks.Find(b)
 			t.Errorf("%s: the new initrd has %d bytes, want %d; parts %v, %v", name, len(b), len(want), found.Parts(), err)
 		}
+	}
+}
+
+// TestCarryDamagedHooks: hooks that cannot be read are not left out of the new initrd without a word.
+func TestCarryDamagedHooks(t *testing.T) {
+	initrd, err := hooks.Append([]byte("\x1f\x8b old"), hooks.Parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, fresh := folder(t), folder(t)
+	for root, content := range map[*os.Root][]byte{old: append(initrd, "more"...), fresh: []byte("\x1f\x8b new")} {
+		if err := root.WriteFile("initrd.gz", content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = (&carrying{old: old, new: fresh, mostFiles: 9, mostBytes: 9}).all()
+	if err == nil || !strings.HasPrefix(err.Error(), "initrd.gz: something was appended after fettle's hooks") {
+		t.Error(err)
 	}
 }
 

@@ -113,10 +113,11 @@ func TestGoodSignature(t *testing.T) {
 		"[GNUPG:] NEWSIG\n[GNUPG:] GOODSIG 0123 Archive <a@b>\n":       "",
 		"[GNUPG:] EXPKEYSIG 0123 Archive\n[GNUPG:] GOODSIG 4567 New\n": "",
 		"[GNUPG:] EXPKEYSIG 0123 Archive <a@b>\n":                      "the key 0123 has expired",
-		"[GNUPG:] GOODSIG\n":       "no good one",
-		"gpgv: GOODSIG 0123 x\n":   "no good one",
-		"[GNUPG:] BADSIG 0123 x\n": "no good one",
-		"":                         "no good one",
+		"[GNUPG:] GOODSIG 0123\n":                                      "",
+		"[GNUPG:] GOODSIG\n":                                           "no good one",
+		"gpgv: GOODSIG 0123 x\n":                                       "no good one",
+		"[GNUPG:] BADSIG 0123 x\n":                                     "no good one",
+		"":                                                             "no good one",
 	} {
 		if err := goodSignature([]byte(status)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", status, err, want)

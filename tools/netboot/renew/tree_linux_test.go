@@ -492,3 +492,25 @@ func TestSumsThatCannotBeMade(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutRights: what the caller may not read has no sum, and a stage that he may not enter is not verified.
+func TestWithoutRights(t *testing.T) {
+	r := folder(t)
+	for name, mode := range map[string]fs.FileMode{"closed": 0, "named": 0o744, "file": 0o755} {
+		if err := errors.Join(r.Mkdir(name, 0o700), r.WriteFile(name+"/f", nil, 0), r.Chmod(name, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, _ := prey(t)
+	stage := staged(t, root)
+	means.AsNobody(t, func() {
+		for _, name := range []string{"closed", "named", "file"} {
+			if s, err := sum(r, name); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%s: %s, %v", name, s, err)
+			}
+		}
+		if err := Verify(stage); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("a stage: %v", err)
+		}
+	})
+}
