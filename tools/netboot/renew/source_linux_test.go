@@ -2,9 +2,11 @@ package renew
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -122,6 +124,19 @@ func TestGoodSignature(t *testing.T) {
 		if err := goodSignature([]byte(status)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", status, err, want)
 		}
+	}
+}
+
+// TestNothingVerified: a good signature whose text cannot be had, or no place for it, is an error.
+func TestNothingVerified(t *testing.T) {
+	s := Source{Keyring: "/dev/null", GPGV: func(context.Context, ...string) ([]byte, error) {
+		return []byte("[GNUPG:] GOODSIG 0123 x\n"), nil
+	}}
+	for range 2 {
+		if text, err := s.verify(t.Context(), nil); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q, %v", text, err)
+		}
+		t.Setenv("TMPDIR", "/nonexistent")
 	}
 }
 

@@ -252,6 +252,9 @@ func TestNoStage(t *testing.T) {
 		}
 	}
 	stage := staged(t, root)
+	if done, err := Swapped(root+"/none", stage); done || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no root: %t, %v", done, err)
+	}
 	if err := os.RemoveAll(filepath.Join(root, "debian-installer")); err != nil {
 		t.Fatal(err)
 	}
@@ -501,6 +504,10 @@ func TestWithoutRights(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	old, fresh := folder(t), folder(t)
+	if err := errors.Join(old.Mkdir("closed", 0), fresh.Chmod(".", 0o777)); err != nil {
+		t.Fatal(err)
+	}
 	root, _ := prey(t)
 	stage := staged(t, root)
 	means.AsNobody(t, func() {
@@ -508,6 +515,9 @@ func TestWithoutRights(t *testing.T) {
 			if s, err := sum(r, name); !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s: %s, %v", name, s, err)
 			}
+		}
+		if err := (&carrying{old: old, new: fresh, mostFiles: 9, mostBytes: 9}).all(); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("carried: %v", err)
 		}
 		if err := Verify(stage); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("a stage: %v", err)
