@@ -429,6 +429,7 @@ func TestBadSettings(t *testing.T) {
 		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-01 10:00\"}", "after from"},
 		{"maintenance:\n- {from: \"2026-12-01 10:00\", to: \"2026-12-01 10:00\"}", "after from"},
 		{"maintenance:\n- {from: \"2026-12-01 10:00\", to: \"2026-12-01 12:00\", days: [mon]}", "days go with hours alone"},
+		{"maintenance:\n- {from: \"2026-12-01 10:00\", to: \"12:00\"}", "maintenance: number 1: \"2026-12-01 10:00\": expected a time"},
 		{"maintenance:\n- {from: \"10:00\", to: \"12:00\", hosts: \"[\"}", "maintenance: number 1: \"[\": not a pattern"},
 	} {
 		file := filepath.Join(t.TempDir(), "notify.yaml")
@@ -437,6 +438,12 @@ func TestBadSettings(t *testing.T) {
 		}
 		if _, err := notify.Read(file); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.says)
+		}
+	}
+	dir := t.TempDir()
+	for _, file := range []string{dir, dir + "/none"} {
+		if got, err := notify.Read(file); err == nil {
+			t.Errorf("%s: %+v", file, got)
 		}
 	}
 }
