@@ -48,6 +48,16 @@ func (r *restarted) fettle(says string, exit string) {
 	}
 }
 
+// first is the first comparison after a start, which is under way.
+func (r *restarted) first() (compared, bool) {
+	r.t.Helper()
+	if r.restart.first == nil {
+		r.t.Fatal("the start is not compared")
+	}
+	c, ok := <-r.restart.first
+	return c, ok
+}
+
 // calls are what the program was called with since.
 func (r *restarted) calls() string {
 	b, _ := os.ReadFile(r.Dir + "/calls")
@@ -107,7 +117,7 @@ func TestRestart(t *testing.T) {
 	checked := message.StateOf(&report.Document{Meta: report.Meta{Host: "h", Kind: host.KindLive}})
 	r.last = &checked
 	r.again("the start before")
-	c, ok := <-r.restart.first
+	c, ok := r.first()
 	r.started(c, ok)
 	if got := r.calls(); got != "after --format json --wait 10m0s" {
 		t.Errorf("%q", got)
@@ -170,11 +180,16 @@ func TestRestartNotCompared(t *testing.T) {
 	} {
 		r.fettle(c.says, c.exit)
 		r.again("the start before")
-		got, ok := <-r.restart.first
+		got, ok := r.first()
 		r.started(got, ok)
 		if r.spool.Len() > 0 || r.restart.was.Compared != "" || len(r.restart.lost) > 0 {
 			t.Errorf("%s: %+v", name, r.restart.was)
 		}
+	}
+	r.fettle("[]", "0")
+	r.restart.was.Lost = []string{"nginx.service"}
+	if r.compareAgain(t.Context()); len(r.restart.was.Lost) != 1 {
+		t.Error("what is missing is forgotten after what is no comparison")
 	}
 	r.Restarts = false
 	r.again("the start before")

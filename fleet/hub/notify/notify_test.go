@@ -415,12 +415,22 @@ func TestBadSettings(t *testing.T) {
 		{"channels:\n- {mail: a@b, digest: hourly}", "daily or weekly"},
 		{"channels:\n- {mail: a@b, digest: weekly, at: someday 07:00}", "expected a day"},
 		{"channels:\n- {mail: a@b, quiet: {from: \"22\", to: \"07:00\"}}", "expected a time"},
+		{"channels:\n- {mail: a@b, quiet: {from: \"22:00\", to: \"07\"}}", "expected a time"},
+		{"channels:\n- {mail: a@b, quiet: {from: \"22:00\", to: \"22:00\"}}", "from and to are the same"},
+		{"channels:\n- {mail: a@b, quiet: {from: \"22:00\", to: \"07:00\", days: [some]}}", "expected a day"},
+		{"channels:\n- {mail: a@b, quiet: {from: \"22:00\", to: \"07:00\", except: bad}}", "expected notice, warning or critical"},
+		{"channels:\n- {mail: a@b, gather: -1s}", "expected a time such as 5m"},
+		{"channels:\n- {mail: a@b, at: \"07:00\"}", "daily or weekly"},
 		{"channels:\n- {mail: a@b}\n- {mail: a@b}", "the same as one before"},
 		{"channels:\n- {mail: a@b, colour: red}", "colour"},
 		{"channels:\n- {mail: a@b, groups: \"[\"}", "not a pattern"},
 		{"channels:\n- {mail: a@b, labels: [env prod]}", "label name"},
 		{"channels:\n- {mail: a@b, labels: \"=prod\"}", "expected NAME=VALUE"},
 		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-01 10:00\"}", "after from"},
+		{"maintenance:\n- {from: \"2026-12-01 10:00\", to: \"2026-12-01 10:00\"}", "after from"},
+		{"maintenance:\n- {from: \"2026-12-01 10:00\", to: \"2026-12-01 12:00\", days: [mon]}", "days go with hours alone"},
+		{"maintenance:\n- {from: \"2026-12-01 10:00\", to: \"12:00\"}", "maintenance: number 1: \"2026-12-01 10:00\": expected a time"},
+		{"maintenance:\n- {from: \"10:00\", to: \"12:00\", hosts: \"[\"}", "maintenance: number 1: \"[\": not a pattern"},
 	} {
 		file := filepath.Join(t.TempDir(), "notify.yaml")
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
@@ -428,6 +438,12 @@ func TestBadSettings(t *testing.T) {
 		}
 		if _, err := notify.Read(file); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.says)
+		}
+	}
+	dir := t.TempDir()
+	for _, file := range []string{dir, dir + "/none"} {
+		if got, err := notify.Read(file); err == nil {
+			t.Errorf("%s: %+v", file, got)
 		}
 	}
 }

@@ -213,12 +213,12 @@ func TestMirrorsThatLie(t *testing.T) {
 		},
 		"sends more than is expected: 8388608": func() { m.endless = "InRelease" },
 		"sends more than is expected: 4194304": func() { m.endless = images + "/SHA256SUMS" },
-		"lists no netboot/netboot.tar.gz": func() {
+		"/dists/bookworm/" + images + "/SHA256SUMS lists no netboot/netboot.tar.gz": func() {
 			m.files[images+"/SHA256SUMS"] = []byte("x")
 			m.files["InRelease"] = m.sign(fmt.Appendf(nil, "Codename: bookworm\nDate: "+
 				"%s\nSHA256:\n %s 1 %s/SHA256SUMS\n", time.Now().UTC().Format(time.RFC1123), sha([]byte("x")), images))
 		},
-		"it is of trixie (), and bookworm was": func() {
+		"/dists/bookworm/InRelease: it is of trixie (), and bookworm was": func() {
 			m.files["InRelease"] = m.sign(fmt.Appendf(nil, "Codename: trixie\nDate: %s\n", time.Now().UTC().Format(time.RFC1123)))
 		},
 		"yet to come": func() {

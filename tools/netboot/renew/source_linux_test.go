@@ -2,9 +2,11 @@ package renew
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -113,14 +115,28 @@ func TestGoodSignature(t *testing.T) {
 		"[GNUPG:] NEWSIG\n[GNUPG:] GOODSIG 0123 Archive <a@b>\n":       "",
 		"[GNUPG:] EXPKEYSIG 0123 Archive\n[GNUPG:] GOODSIG 4567 New\n": "",
 		"[GNUPG:] EXPKEYSIG 0123 Archive <a@b>\n":                      "the key 0123 has expired",
-		"[GNUPG:] GOODSIG\n":       "no good one",
-		"gpgv: GOODSIG 0123 x\n":   "no good one",
-		"[GNUPG:] BADSIG 0123 x\n": "no good one",
-		"":                         "no good one",
+		"[GNUPG:] GOODSIG 0123\n":                                      "",
+		"[GNUPG:] GOODSIG\n":                                           "no good one",
+		"gpgv: GOODSIG 0123 x\n":                                       "no good one",
+		"[GNUPG:] BADSIG 0123 x\n":                                     "no good one",
+		"":                                                             "no good one",
 	} {
 		if err := goodSignature([]byte(status)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", status, err, want)
 		}
+	}
+}
+
+// TestNothingVerified: a good signature whose text cannot be had, or no place for it, is an error.
+func TestNothingVerified(t *testing.T) {
+	s := Source{Keyring: "/dev/null", GPGV: func(context.Context, ...string) ([]byte, error) {
+		return []byte("[GNUPG:] GOODSIG 0123 x\n"), nil
+	}}
+	for range 2 {
+		if text, err := s.verify(t.Context(), nil); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q, %v", text, err)
+		}
+		t.Setenv("TMPDIR", "/nonexistent")
 	}
 }
 

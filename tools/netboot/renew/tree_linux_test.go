@@ -252,6 +252,9 @@ func TestNoStage(t *testing.T) {
 		}
 	}
 	stage := staged(t, root)
+	if done, err := Swapped(root+"/none", stage); done || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no root: %t, %v", done, err)
+	}
 	if err := os.RemoveAll(filepath.Join(root, "debian-installer")); err != nil {
 		t.Fatal(err)
 	}
@@ -491,4 +494,33 @@ func TestSumsThatCannotBeMade(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWithoutRights: what the caller may not read has no sum, and a stage that he may not enter is not verified.
+func TestWithoutRights(t *testing.T) {
+	r := folder(t)
+	for name, mode := range map[string]fs.FileMode{"closed": 0, "named": 0o744, "file": 0o755} {
+		if err := errors.Join(r.Mkdir(name, 0o700), r.WriteFile(name+"/f", nil, 0), r.Chmod(name, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, fresh := folder(t), folder(t)
+	if err := errors.Join(old.Mkdir("closed", 0), fresh.Chmod(".", 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	root, _ := prey(t)
+	stage := staged(t, root)
+	means.AsNobody(t, func() {
+		for _, name := range []string{"closed", "named", "file"} {
+			if s, err := sum(r, name); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%s: %s, %v", name, s, err)
+			}
+		}
+		if err := (&carrying{old: old, new: fresh, mostFiles: 9, mostBytes: 9}).all(); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("carried: %v", err)
+		}
+		if err := Verify(stage); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("a stage: %v", err)
+		}
+	})
 }

@@ -26,7 +26,8 @@ type hub struct {
 	*testing.T
 	conn *nats.Conn
 	sub  *nats.Subscription
-	dir  string // of an agent that joined it
+	dir  string          // of an agent that joined it
+	runs context.Context // until the agent has ended
 }
 
 func newHub(t *testing.T) *hub {
@@ -37,7 +38,7 @@ func newHub(t *testing.T) *hub {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	h := &hub{T: t, conn: conn, dir: t.TempDir()}
+	h := &hub{T: t, conn: conn, dir: t.TempDir(), runs: t.Context()}
 	if h.sub, err = conn.SubscribeSync(message.AllFrom); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,9 @@ func newHub(t *testing.T) *hub {
 // hears is the next message of the agent.
 func (h *hub) hears() *message.Message {
 	h.Helper()
-	got, err := h.sub.NextMsg(means.Patience)
+	ctx, cancel := context.WithTimeout(h.runs, means.Patience)
+	defer cancel()
+	got, err := h.sub.NextMsgWithContext(ctx)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -92,7 +95,9 @@ func TestRun(t *testing.T) {
 	done := make(chan error, 1)
 	conf := Config{Dir: h.dir, Fettle: program, Every: time.Hour, MaxKept: 1 << 20, Answer: 300 * time.Millisecond, Packs: h.dir,
 		Log: func(s string) { said <- s }}
-	go func() { done <- Run(t.Context(), conf) }()
+	runs, over := context.WithCancel(t.Context())
+	h.runs = runs
+	go func() { done <- Run(t.Context(), conf); over() }()
 	first := h.hears()
 	if first.Kind != message.Whole || first.Why != "start" || first.Run.Meta.Host != "joined" || first.Self.Accepts != message.NoAccepts ||
 		!first.Self.TakesPacks || first.Self.Every != time.Hour || time.Since(first.Sent).Abs() > time.Minute {
