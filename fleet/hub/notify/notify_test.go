@@ -28,11 +28,13 @@ var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.Local) // a Tuesday
 // receiver notes what is delivered, and may be down.
 type receiver struct {
 	down     bool
+	tries    int
 	messages []*deliver.Message
 	alerts   []string
 }
 
 func (r *receiver) Deliver(_ context.Context, _ *config.Channel, m *deliver.Message) error {
+	r.tries++
 	if r.down {
 		return errors.New("down")
 	}
@@ -283,6 +285,62 @@ func TestDelivery(t *testing.T) {
 	want(t, "two hubs", f.taken(), "hub: 1 new (1 critical) on 1 host")
 }
 
+// TestReceiverIsDown: it is tried again after a quarter of a minute, half a one and so on, half an hour at last, and that it
+// fails is not said twice in a row.
+func TestReceiverIsDown(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), "channels:\n- {mail: ops@example.org, gather: 0s}\n")
+	var said []string
+	f.n.Log = func(s string) { said = append(said, s) }
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	f.got.down = true
+	f.round()
+	for i, wait := range []time.Duration{15, 30, 60, 120, 240, 480, 960, 1800, 1800} {
+		for _, c := range []struct {
+			d     time.Duration
+			tries int
+		}{{wait*time.Second - 1, i + 1}, {1, i + 2}} {
+			f.now = f.now.Add(c.d)
+			if f.round(); f.got.tries != c.tries {
+				t.Fatalf("%d tries after %d waits, want %d", f.got.tries, i, c.tries)
+			}
+		}
+	}
+	had := len(said)
+	f.now = f.now.Add(30 * time.Minute)
+	if f.round(); had == 0 || len(said) != had || said[0] != "telling mail to ops@example.org: down" {
+		t.Errorf("said %q", said)
+	}
+}
+
+// TestOneHubAtATime: while one hub tells, another on the same database does not.
+func TestOneHubAtATime(t *testing.T) {
+	const settings = "channels:\n- {mail: ops@example.org, gather: 0s}\n"
+	f := newFleet(t, storetest.SQLite(t), settings)
+	f.round()
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	if err := f.hub(settings, "two").Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "the other", f.taken(), "")
+	f.round()
+	want(t, "the one", f.taken(), "hub: 1 new (1 critical) on 1 host")
+}
+
+// TestDigestOfSome: a digest is about its channel's groups and traps alone, wherever they stand among the others.
+func TestDigestOfSome(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), "channels:\n- {mail: boss@example.org, digest: daily, groups: web, traps: b}\n")
+	f.reports("app1", "app", "", found("a", trap.Critical), found("b", trap.Critical))
+	f.reports("web1", "web", "", found("a", trap.Critical), found("b", trap.Warning))
+	f.round()
+	f.now = noon.Add(19 * time.Hour)
+	f.n.Silent = 0
+	f.round()
+	if text := f.got.messages[0].Plain; !strings.HasPrefix(text, "hub: 1 host, 1 critical, 1 warning,") ||
+		!strings.Contains(text, "\n  b: 0 critical, 1 warning, 0 notice, 1 host\n") || strings.Contains(text, "\n  a: ") {
+		t.Error(text)
+	}
+}
+
 // TestRoutes: groups, traps and severities choose a channel.
 func TestRoutes(t *testing.T) {
 	f := newFleet(t, storetest.SQLite(t), `channels:
@@ -421,6 +479,17 @@ func TestBadSettings(t *testing.T) {
 		{"channels:\n- {mail: a@b, labels: [env prod]}", "label name"},
 		{"channels:\n- {mail: a@b, labels: \"=prod\"}", "expected NAME=VALUE"},
 		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-01 10:00\"}", "after from"},
+		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-02 10:00\"}", "after from"},
+		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-03 10:00\", days: mon}", "days go with hours alone"},
+		{"maintenance:\n- {from: \"10:00\", to: \"10:00\"}", "from and to are the same"},
+		{"maintenance:\n- {from: \"10:00\", to: \"24:00\"}", "expected a time"},
+		{"maintenance:\n- {from: \"10:00\", to: \"11:00\", days: [mon, moon]}", `"moon": expected a day`},
+		{"maintenance:\n- {from: \"10:00\", to: \"11:00\", hosts: \"[\"}", "maintenance: number 1: "},
+		{"channels:\n- {mail: a@b, quiet: {from: \"22:00\", to: \"07:00\", except: grave}}", `quiet: except "grave": expected`},
+		{"channels:\n- {mail: a@b, gather: -1s}", "gather"},
+		{"channels:\n- {mail: a@b, at: \"07:00\"}", "daily or weekly"},
+		{"channels:\n- {mail: a@b, digest: daily, at: mon 07:00}", `at "mon 07:00"`},
+		{"channels:\n- {alertmanager: \"http://127.0.0.1:9093\", digest: daily}", "takes no digest"},
 	} {
 		file := filepath.Join(t.TempDir(), "notify.yaml")
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
