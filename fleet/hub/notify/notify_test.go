@@ -17,6 +17,7 @@ import (
 	"fettle/fleet/hub/store/storetest"
 	"fettle/host"
 	"fettle/internal/config"
+	"fettle/internal/means"
 	"fettle/report"
 	deliver "fettle/report/notify"
 )
@@ -424,6 +425,10 @@ func TestAlerts(t *testing.T) {
 	want(t, "regraded", f.after(0), "web1 a warning ended=true\nweb1 a critical ended=false")
 	want(t, "nothing", f.after(10*time.Minute), "")
 	want(t, "renewed", f.after(time.Hour), "web1 a critical ended=false")
+	f.reports("web1", "web", "", found("b", trap.Warning))
+	want(t, "one for another", f.after(0), "web1 a critical ended=true\nweb1 b warning ended=false")
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	want(t, "and back", f.after(0), "web1 b warning ended=true\nweb1 a critical ended=false")
 	if err := f.db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: "web1"}, Trap: "a", Subject: "x", Reason: "r", Who: "me",
 		At: f.now}, store.Audit{At: f.now, Who: "me", What: "accept"}); err != nil {
 		t.Fatal(err)
@@ -467,6 +472,12 @@ func TestDigest(t *testing.T) {
 }
 
 func TestBadSettings(t *testing.T) {
+	if _, err := notify.Read(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if s, err := notify.Read(t.TempDir()); err == nil {
+		t.Errorf("a folder: %+v", s)
+	}
 	for _, c := range []struct{ text, says string }{
 		{"channels:\n- {journal: true}", "a hub's channel is one of"},
 		{"channels:\n- {mail: a@b, gather: soon}", "gather"},
@@ -481,6 +492,8 @@ func TestBadSettings(t *testing.T) {
 		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-01 10:00\"}", "after from"},
 		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-02 10:00\"}", "after from"},
 		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-03 10:00\", days: mon}", "days go with hours alone"},
+		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"11:00\"}", "expected a time"},
+		{"maintenance:\n- {from: \"10:00\", to: \"2026-12-02 11:00\"}", "expected a time"},
 		{"maintenance:\n- {from: \"10:00\", to: \"10:00\"}", "from and to are the same"},
 		{"maintenance:\n- {from: \"10:00\", to: \"24:00\"}", "expected a time"},
 		{"maintenance:\n- {from: \"10:00\", to: \"11:00\", days: [mon, moon]}", `"moon": expected a day`},
@@ -498,5 +511,26 @@ func TestBadSettings(t *testing.T) {
 		if _, err := notify.Read(file); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.says)
 		}
+	}
+}
+
+// TestRun: what fails is said, and not what fails because the hub ends.
+func TestRun(t *testing.T) {
+	db := storetest.SQLite(t)
+	f := newFleet(t, db, mail)
+	var said []string
+	ctx, end := context.WithCancel(t.Context())
+	f.n.Log = func(s string) { said = append(said, s); end() }
+	end()
+	if f.n.Run(ctx); len(said) > 0 {
+		t.Errorf("a hub that ends says %q", said)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end = context.WithTimeout(t.Context(), means.Patience)
+	defer end()
+	if f.n.Run(ctx); len(said) != 1 || !strings.HasPrefix(said[0], "notifying: ") {
+		t.Errorf("without a database: %q", said)
 	}
 }
