@@ -96,6 +96,37 @@ func TestBeatsAlone(t *testing.T) {
 	}
 }
 
+// The answer to a question is the pack that was asked for, whatever comes before it.
+func TestAnswerTo(t *testing.T) {
+	conn, err := nats.Connect(plainServer(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	sub, err := conn.SubscribeSync("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packs := [][]byte{[]byte("no pack")}
+	for _, asked := range []string{"another", "one"} {
+		p := message.NewPack("acme", 1, []byte(asked))
+		p.Asked = asked
+		b, err := p.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		packs = append(packs, b)
+	}
+	for _, b := range packs {
+		if err := conn.Publish("x", b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p, err := answerTo(t.Context(), sub, &message.Message{Instance: "one"}); err != nil || string(p.File) != "one" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
 // An agent takes the hub's answers, and nothing that is none.
 func TestHearAnswer(t *testing.T) {
 	a := &Agent{acks: make(chan *message.Ack, 1)}
@@ -241,6 +272,9 @@ func TestNoPlainText(t *testing.T) {
 		}
 		for end := time.Now().Add(time.Second); !conn.IsConnected() && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
+		}
+		if o := conn.Opts; o.Timeout != 30*time.Second || o.PingInterval != 5*time.Minute || o.MaxReconnect >= 0 {
+			t.Errorf("%s: connects within %s, asks each %s, %d times", name, o.Timeout, o.PingInterval, o.MaxReconnect)
 		}
 		if conn.IsConnected() != c.plain {
 			t.Errorf("%s: connected in plain text: %v, want %v", name, conn.IsConnected(), c.plain)
