@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -82,11 +85,114 @@ func TestBeatsAlone(t *testing.T) {
 	if a.heartbeat(); a.spool.Len() != 1 {
 		t.Errorf("a beat behind what waits: %q", kinds(a))
 	}
+	a.subject = "s"
+	if a.send(); a.sent != 1 {
+		t.Errorf("%d sent; %q", a.sent, said)
+	}
 	conn.Close()
 	b := idle(t, conn, &said)
 	if b.heartbeat(); b.spool.Len() != 0 {
 		t.Errorf("a beat that nobody hears: %q", kinds(b))
 	}
+}
+
+// The answer to a question is the pack that was asked for, whatever comes before it.
+func TestAnswerTo(t *testing.T) {
+	conn, err := nats.Connect(plainServer(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	sub, err := conn.SubscribeSync("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packs := [][]byte{[]byte("no pack")}
+	for _, asked := range []string{"another", "one"} {
+		p := message.NewPack("acme", 1, []byte(asked))
+		p.Asked = asked
+		b, err := p.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		packs = append(packs, b)
+	}
+	for _, b := range packs {
+		if err := conn.Publish("x", b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p, err := answerTo(t.Context(), sub, &message.Message{Instance: "one"}); err != nil || string(p.File) != "one" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// An agent takes the hub's answers, and nothing that is none.
+func TestHearAnswer(t *testing.T) {
+	a := &Agent{acks: make(chan *message.Ack, 1)}
+	b, err := json.Marshal(message.Ack{Instance: newInstance(), Seq: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, data := range [][]byte{[]byte("x"), b, b} { // the last one has no place, and comes again
+		a.hear(&nats.Msg{Subject: message.To("a", "ack"), Data: data})
+		if len(a.acks) != min(i, 1) {
+			t.Fatalf("after %d: %d answers", i, len(a.acks))
+		}
+	}
+	if ack := <-a.acks; ack.Seq != 3 {
+		t.Errorf("%+v", ack)
+	}
+}
+
+// An agent checks at its start, when it is asked, after a pack and each hour; what is asked too often it only counts.
+func TestLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		a := idle(t, &nats.Conn{}, &said)
+		a.Fettle, a.Every, a.allowance, a.asked = "/bin/false", time.Hour, 2, uptime()
+		a.hub.To = a.Log
+		a.asks, a.packs = make(chan *message.Ask, 1), make(chan *message.Pack, 1)
+		ctx, end := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- a.loop(ctx) }()
+		pass := func(d time.Duration, want ...string) {
+			t.Helper()
+			time.Sleep(d)
+			synctest.Wait()
+			var got []string
+			for i := range a.spool.Len() {
+				b, err := a.spool.Payload(a.spool.At(i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := message.Unpack(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, m.Why)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("told %q, want %q", got, want)
+			}
+		}
+		pass(time.Second, "start")
+		a.asks <- message.NewAsk("q1", false, 0)
+		pass(time.Second, "start", "ask")
+		a.packs <- message.NewPack("acme", 1, []byte("x"))
+		pass(time.Second, "start", "ask", "pack")
+		a.asks <- message.NewAsk("q2", false, 0)
+		a.packs <- message.NewPack("acme", 1, []byte("x"))
+		pass(time.Second, "start", "ask", "pack")
+		if a.refused != 2 {
+			t.Errorf("%d refused", a.refused)
+		}
+		pass(70*time.Minute, "start", "ask", "pack", "schedule")
+		end()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Where the space for waiting messages is full, the next report is whole again:
@@ -166,6 +272,9 @@ func TestNoPlainText(t *testing.T) {
 		}
 		for end := time.Now().Add(time.Second); !conn.IsConnected() && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
+		}
+		if o := conn.Opts; o.Timeout != 30*time.Second || o.PingInterval != 5*time.Minute || o.MaxReconnect >= 0 {
+			t.Errorf("%s: connects within %s, asks each %s, %d times", name, o.Timeout, o.PingInterval, o.MaxReconnect)
 		}
 		if conn.IsConnected() != c.plain {
 			t.Errorf("%s: connected in plain text: %v, want %v", name, conn.IsConnected(), c.plain)

@@ -13,6 +13,7 @@ import (
 	"fettle/fleet/hub/message"
 	"fettle/host"
 	"fettle/internal/folded"
+	"fettle/internal/means"
 	"fettle/report"
 )
 
@@ -26,6 +27,7 @@ type restarted struct {
 
 func newRestarted(t *testing.T) *restarted {
 	t.Helper()
+	means.Ends(t)
 	sp, err := spool.Open(t.TempDir(), 1<<20)
 	if err != nil {
 		t.Fatal(err)
@@ -171,19 +173,22 @@ func TestRestartNotCompared(t *testing.T) {
 	r := newRestarted(t)
 	checked := message.StateOf(&report.Document{Meta: report.Meta{Host: "h", Kind: host.KindLive}})
 	r.last = &checked
-	for name, c := range map[string]struct{ says, exit string }{
-		"no snapshot":                   {"", "2"},
-		"none of an earlier start":      {`{"restarted":false,"lost":[{"subject":"x","severity":"warning"}]}`, "1"},
-		"the comparison failed":         {"", "3"},
-		"it is no comparison":           {"[]", "0"},
-		"a fettle without fettle after": {"", "2"},
+	for name, c := range map[string]struct {
+		says, exit string
+		ok         bool // else it is made again when the agent starts again
+	}{
+		"no snapshot":                   {"", "2", true},
+		"none of an earlier start":      {`{"restarted":false,"lost":[{"subject":"x","severity":"warning"}]}`, "1", true},
+		"the comparison failed":         {"", "3", false},
+		"it is no comparison":           {"[]", "0", false},
+		"a fettle without fettle after": {"", "2", true},
 	} {
 		r.fettle(c.says, c.exit)
 		r.again("the start before")
 		got, ok := r.first()
 		r.started(got, ok)
-		if r.spool.Len() > 0 || r.restart.was.Compared != "" || len(r.restart.lost) > 0 {
-			t.Errorf("%s: %+v", name, r.restart.was)
+		if ok != c.ok || r.spool.Len() > 0 || r.restart.was.Compared != "" || len(r.restart.lost) > 0 {
+			t.Errorf("%s: %t, %+v", name, ok, r.restart.was)
 		}
 	}
 	r.fettle("[]", "0")

@@ -14,6 +14,7 @@ import (
 	"fettle/engine/trap"
 	"fettle/fleet/agent/spool"
 	"fettle/fleet/hub/message"
+	"fettle/internal/means"
 	"fettle/report"
 )
 
@@ -229,6 +230,7 @@ func TestLook(t *testing.T) {
 // wire is an agent with a connection to a server, on which what it sends is heard.
 func wire(t *testing.T) (*Agent, *nats.Subscription, *[]string) {
 	t.Helper()
+	means.Ends(t)
 	conn, err := nats.Connect(plainServer(t))
 	if err != nil {
 		t.Fatal(err)

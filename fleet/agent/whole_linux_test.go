@@ -32,6 +32,7 @@ type hub struct {
 
 func newHub(t *testing.T) *hub {
 	t.Helper()
+	means.Ends(t)
 	url := plainServer(t)
 	conn, err := nats.Connect(url)
 	if err != nil {
@@ -81,6 +82,43 @@ func (h *hub) says(to, what string, v any) {
 	}
 	if err = errors.Join(err, h.conn.Flush()); err != nil {
 		h.Fatal(err)
+	}
+}
+
+// An agent that cannot begin says why, and one that is told to end does.
+func TestRunTroubles(t *testing.T) {
+	h := newHub(t)
+	run := func(ctx context.Context, dir string) error {
+		return Run(ctx, Config{Dir: dir, Fettle: "/bin/false", Every: time.Hour, Soon: time.Hour, MaxKept: 1 << 20, Log: func(string) {}})
+	}
+	if err := run(ended(t), h.dir); err != nil {
+		t.Error(err)
+	}
+	if err := run(t.Context(), t.TempDir()); err != ErrNotJoined {
+		t.Errorf("not joined: %v", err)
+	}
+	if err := errors.Join(os.RemoveAll(filepath.Join(h.dir, spoolDir)), os.WriteFile(filepath.Join(h.dir, spoolDir), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	says(t, "a file for the spool", run(ended(t), h.dir), "mkdir ")
+	if err := errors.Join(os.Remove(filepath.Join(h.dir, spoolDir)), os.WriteFile(filepath.Join(h.dir, credsFile), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	says(t, "damaged credentials", run(t.Context(), h.dir), "the hub: "+filepath.Join(h.dir, credsFile))
+	m, err := Load(h.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Machine = "another"
+	b, _ := json.Marshal(m)
+	if err := os.WriteFile(filepath.Join(h.dir, memberFile), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), h.dir); err != ErrCopied {
+		t.Errorf("copied: %v", err)
+	}
+	if _, err := Fetch(t.Context(), h.dir, "acme"); err != ErrCopied {
+		t.Errorf("copied: %v", err)
 	}
 }
 
@@ -157,43 +195,6 @@ func TestRun(t *testing.T) {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q, without %q", all, want)
 		}
-	}
-}
-
-// An agent that cannot begin says why, and one that is told to end does.
-func TestRunTroubles(t *testing.T) {
-	h := newHub(t)
-	run := func(ctx context.Context, dir string) error {
-		return Run(ctx, Config{Dir: dir, Fettle: "/bin/false", Every: time.Hour, Soon: time.Hour, MaxKept: 1 << 20, Log: func(string) {}})
-	}
-	if err := run(ended(t), h.dir); err != nil {
-		t.Error(err)
-	}
-	if err := run(t.Context(), t.TempDir()); err != ErrNotJoined {
-		t.Errorf("not joined: %v", err)
-	}
-	if err := errors.Join(os.RemoveAll(filepath.Join(h.dir, spoolDir)), os.WriteFile(filepath.Join(h.dir, spoolDir), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	says(t, "a file for the spool", run(t.Context(), h.dir), "mkdir ")
-	if err := errors.Join(os.Remove(filepath.Join(h.dir, spoolDir)), os.WriteFile(filepath.Join(h.dir, credsFile), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	says(t, "damaged credentials", run(t.Context(), h.dir), "the hub: "+filepath.Join(h.dir, credsFile))
-	m, err := Load(h.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Machine = "another"
-	b, _ := json.Marshal(m)
-	if err := os.WriteFile(filepath.Join(h.dir, memberFile), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := run(t.Context(), h.dir); err != ErrCopied {
-		t.Errorf("copied: %v", err)
-	}
-	if _, err := Fetch(t.Context(), h.dir, "acme"); err != ErrCopied {
-		t.Errorf("copied: %v", err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"fettle/fleet/hub/store/storetest"
 	"fettle/host"
 	"fettle/internal/config"
+	"fettle/internal/means"
 	"fettle/report"
 	deliver "fettle/report/notify"
 )
@@ -28,11 +29,13 @@ var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.Local) // a Tuesday
 // receiver notes what is delivered, and may be down.
 type receiver struct {
 	down     bool
+	tries    int
 	messages []*deliver.Message
 	alerts   []string
 }
 
 func (r *receiver) Deliver(_ context.Context, _ *config.Channel, m *deliver.Message) error {
+	r.tries++
 	if r.down {
 		return errors.New("down")
 	}
@@ -283,6 +286,62 @@ func TestDelivery(t *testing.T) {
 	want(t, "two hubs", f.taken(), "hub: 1 new (1 critical) on 1 host")
 }
 
+// TestReceiverIsDown: it is tried again after a quarter of a minute, half a one and so on, half an hour at last, and that it
+// fails is not said twice in a row.
+func TestReceiverIsDown(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), "channels:\n- {mail: ops@example.org, gather: 0s}\n")
+	var said []string
+	f.n.Log = func(s string) { said = append(said, s) }
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	f.got.down = true
+	f.round()
+	for i, wait := range []time.Duration{15, 30, 60, 120, 240, 480, 960, 1800, 1800} {
+		for _, c := range []struct {
+			d     time.Duration
+			tries int
+		}{{wait*time.Second - 1, i + 1}, {1, i + 2}} {
+			f.now = f.now.Add(c.d)
+			if f.round(); f.got.tries != c.tries {
+				t.Fatalf("%d tries after %d waits, want %d", f.got.tries, i, c.tries)
+			}
+		}
+	}
+	had := len(said)
+	f.now = f.now.Add(30 * time.Minute)
+	if f.round(); had == 0 || len(said) != had || said[0] != "telling mail to ops@example.org: down" {
+		t.Errorf("said %q", said)
+	}
+}
+
+// TestOneHubAtATime: while one hub tells, another on the same database does not.
+func TestOneHubAtATime(t *testing.T) {
+	const settings = "channels:\n- {mail: ops@example.org, gather: 0s}\n"
+	f := newFleet(t, storetest.SQLite(t), settings)
+	f.round()
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	if err := f.hub(settings, "two").Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "the other", f.taken(), "")
+	f.round()
+	want(t, "the one", f.taken(), "hub: 1 new (1 critical) on 1 host")
+}
+
+// TestDigestOfSome: a digest is about its channel's groups and traps alone, wherever they stand among the others.
+func TestDigestOfSome(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), "channels:\n- {mail: boss@example.org, digest: daily, groups: web, traps: b}\n")
+	f.reports("app1", "app", "", found("a", trap.Critical), found("b", trap.Critical))
+	f.reports("web1", "web", "", found("a", trap.Critical), found("b", trap.Warning))
+	f.round()
+	f.now = noon.Add(19 * time.Hour)
+	f.n.Silent = 0
+	f.round()
+	if text := f.got.messages[0].Plain; !strings.HasPrefix(text, "hub: 1 host, 1 critical, 1 warning,") ||
+		!strings.Contains(text, "\n  b: 0 critical, 1 warning, 0 notice, 1 host\n") || strings.Contains(text, "\n  a: ") {
+		t.Error(text)
+	}
+}
+
 // TestRoutes: groups, traps and severities choose a channel.
 func TestRoutes(t *testing.T) {
 	f := newFleet(t, storetest.SQLite(t), `channels:
@@ -366,6 +425,10 @@ func TestAlerts(t *testing.T) {
 	want(t, "regraded", f.after(0), "web1 a warning ended=true\nweb1 a critical ended=false")
 	want(t, "nothing", f.after(10*time.Minute), "")
 	want(t, "renewed", f.after(time.Hour), "web1 a critical ended=false")
+	f.reports("web1", "web", "", found("b", trap.Warning))
+	want(t, "one for another", f.after(0), "web1 a critical ended=true\nweb1 b warning ended=false")
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	want(t, "and back", f.after(0), "web1 b warning ended=true\nweb1 a critical ended=false")
 	if err := f.db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: "web1"}, Trap: "a", Subject: "x", Reason: "r", Who: "me",
 		At: f.now}, store.Audit{At: f.now, Who: "me", What: "accept"}); err != nil {
 		t.Fatal(err)
@@ -409,28 +472,37 @@ func TestDigest(t *testing.T) {
 }
 
 func TestBadSettings(t *testing.T) {
+	if _, err := notify.Read(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if s, err := notify.Read(t.TempDir()); err == nil {
+		t.Errorf("a folder: %+v", s)
+	}
 	for _, c := range []struct{ text, says string }{
 		{"channels:\n- {journal: true}", "a hub's channel is one of"},
 		{"channels:\n- {mail: a@b, gather: soon}", "gather"},
 		{"channels:\n- {mail: a@b, digest: hourly}", "daily or weekly"},
 		{"channels:\n- {mail: a@b, digest: weekly, at: someday 07:00}", "expected a day"},
 		{"channels:\n- {mail: a@b, quiet: {from: \"22\", to: \"07:00\"}}", "expected a time"},
-		{"channels:\n- {mail: a@b, quiet: {from: \"22:00\", to: \"07\"}}", "expected a time"},
-		{"channels:\n- {mail: a@b, quiet: {from: \"22:00\", to: \"22:00\"}}", "from and to are the same"},
-		{"channels:\n- {mail: a@b, quiet: {from: \"22:00\", to: \"07:00\", days: [some]}}", "expected a day"},
-		{"channels:\n- {mail: a@b, quiet: {from: \"22:00\", to: \"07:00\", except: bad}}", "expected notice, warning or critical"},
-		{"channels:\n- {mail: a@b, gather: -1s}", "expected a time such as 5m"},
-		{"channels:\n- {mail: a@b, at: \"07:00\"}", "daily or weekly"},
 		{"channels:\n- {mail: a@b}\n- {mail: a@b}", "the same as one before"},
 		{"channels:\n- {mail: a@b, colour: red}", "colour"},
 		{"channels:\n- {mail: a@b, groups: \"[\"}", "not a pattern"},
 		{"channels:\n- {mail: a@b, labels: [env prod]}", "label name"},
 		{"channels:\n- {mail: a@b, labels: \"=prod\"}", "expected NAME=VALUE"},
 		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-01 10:00\"}", "after from"},
-		{"maintenance:\n- {from: \"2026-12-01 10:00\", to: \"2026-12-01 10:00\"}", "after from"},
-		{"maintenance:\n- {from: \"2026-12-01 10:00\", to: \"2026-12-01 12:00\", days: [mon]}", "days go with hours alone"},
-		{"maintenance:\n- {from: \"2026-12-01 10:00\", to: \"12:00\"}", "maintenance: number 1: \"2026-12-01 10:00\": expected a time"},
-		{"maintenance:\n- {from: \"10:00\", to: \"12:00\", hosts: \"[\"}", "maintenance: number 1: \"[\": not a pattern"},
+		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-02 10:00\"}", "after from"},
+		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"2026-12-03 10:00\", days: mon}", "days go with hours alone"},
+		{"maintenance:\n- {from: \"2026-12-02 10:00\", to: \"11:00\"}", "expected a time"},
+		{"maintenance:\n- {from: \"10:00\", to: \"2026-12-02 11:00\"}", "expected a time"},
+		{"maintenance:\n- {from: \"10:00\", to: \"10:00\"}", "from and to are the same"},
+		{"maintenance:\n- {from: \"10:00\", to: \"24:00\"}", "expected a time"},
+		{"maintenance:\n- {from: \"10:00\", to: \"11:00\", days: [mon, moon]}", `"moon": expected a day`},
+		{"maintenance:\n- {from: \"10:00\", to: \"11:00\", hosts: \"[\"}", "maintenance: number 1: "},
+		{"channels:\n- {mail: a@b, quiet: {from: \"22:00\", to: \"07:00\", except: grave}}", `quiet: except "grave": expected`},
+		{"channels:\n- {mail: a@b, gather: -1s}", "gather"},
+		{"channels:\n- {mail: a@b, at: \"07:00\"}", "daily or weekly"},
+		{"channels:\n- {mail: a@b, digest: daily, at: mon 07:00}", `at "mon 07:00"`},
+		{"channels:\n- {alertmanager: \"http://127.0.0.1:9093\", digest: daily}", "takes no digest"},
 	} {
 		file := filepath.Join(t.TempDir(), "notify.yaml")
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
@@ -440,10 +512,25 @@ func TestBadSettings(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.says)
 		}
 	}
-	dir := t.TempDir()
-	for _, file := range []string{dir, dir + "/none"} {
-		if got, err := notify.Read(file); err == nil {
-			t.Errorf("%s: %+v", file, got)
-		}
+}
+
+// TestRun: what fails is said, and not what fails because the hub ends.
+func TestRun(t *testing.T) {
+	db := storetest.SQLite(t)
+	f := newFleet(t, db, mail)
+	var said []string
+	ctx, end := context.WithCancel(t.Context())
+	f.n.Log = func(s string) { said = append(said, s); end() }
+	end()
+	if f.n.Run(ctx); len(said) > 0 {
+		t.Errorf("a hub that ends says %q", said)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end = context.WithTimeout(t.Context(), means.Patience)
+	defer end()
+	if f.n.Run(ctx); len(said) != 1 || !strings.HasPrefix(said[0], "notifying: ") {
+		t.Errorf("without a database: %q", said)
 	}
 }

@@ -77,7 +77,7 @@ func TestWindows(t *testing.T) {
 		text := f.got.messages[0].Plain
 		want(t, "the patch night ends", f.taken(), "hub: patch night web (Tue 24 November 12:00 to 14:00): 3 hosts restarted, "+
 			"1 as before, 1 without something, 1 not compared, 2 have not come back")
-		for _, line := range []string{"web3: stopped at 12:10", "web6: silent since 11:00",
+		for _, line := range []string{"patch night web (Tue 24 November 12:00 to 14:00)\n", "web3: stopped at 12:10", "web6: silent since 11:00",
 			"warning nginx.service: failed at this start: web2\n", "older agent\n  web4\n"} {
 			if !strings.Contains(text, line) {
 				t.Errorf("without %q:\n%s", line, text)
