@@ -92,9 +92,9 @@ func (f labFlags) recorder() (note func(lab.Outcome) error, err error) {
 		return nil, app.Unread(err, "the record of what was played (--record)")
 	}
 	// Only what is chosen from all is a run: who plays some by name does not make the others older.
-	run, jobs := max(1, r.Last()), proofs.Jobs()
-	if f.all {
-		run = r.Last() + 1
+	run, jobs := r.Last(), proofs.Jobs()
+	if f.all || run == 0 {
+		run++
 	}
 	return func(o lab.Outcome) error {
 		r.Note(o, run)

@@ -43,6 +43,18 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
+// TestWordsOfLongValue: what the words of a value take grows with the value, not with its square.
+func TestWordsOfLongValue(t *testing.T) {
+	s := strings.Repeat("a, ", 1<<15)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := eachWord(s, func(w string) string { return w })
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; got != s || took > 16*uint64(len(s)) {
+		t.Errorf("%d bytes for a value of %d; it stays: %t", took, len(s), got == s)
+	}
+}
+
 // least is the least CPU time of this thread that f takes, of two calls.
 func least(f func(string), s string) time.Duration {
 	best := time.Hour

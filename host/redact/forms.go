@@ -38,7 +38,7 @@ func (r *Redactor) form(s string, i int) (int, string) {
 	if c := rest[0] | 0x20; !(rest[0] >= '0' && rest[0] <= '9' || c >= 'a' && c <= 'f') {
 		return 0, ""
 	}
-	if m := colons().FindString(rest); m != "" && ends(len(m)) {
+	if m := colons().FindString(rest); strings.Count(m, ":") > 1 && ends(len(m)) {
 		if n, p := r.address(m); n == len(m) {
 			return n, p
 		}

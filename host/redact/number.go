@@ -65,7 +65,7 @@ func (r *Redactor) number(w string) string {
 	if err == nil && roundNumber(n, w) {
 		return w
 	}
-	if err == nil && n>>32 == 0 { // 3232235777 is 192.168.1.1
+	if err == nil && n < 1<<32 { // 3232235777 is 192.168.1.1
 		var b [4]byte
 		binary.BigEndian.PutUint32(b[:], uint32(n))
 		if a := netip.AddrFrom4(b); a.IsPrivate() {
@@ -97,7 +97,7 @@ func roundNumber(n uint64, w string) bool {
 	for odd%2 == 0 {
 		odd /= 2
 	}
-	return odd <= 31
+	return odd < 32
 }
 
 // hexAddress replaces a private IPv4 address in hexadecimal, in either order of bytes.

@@ -175,17 +175,20 @@ func (r *Redactor) pairs(s string) string {
 // eachWord replaces the words of a value, between blanks, commas and quotes.
 func eachWord(s string, one func(string) string) string {
 	var b strings.Builder
-	for {
-		n := strings.IndexAny(s+" ", " \t\f,;\"'[](){}<>")
+	for s != "" {
+		n := strings.IndexAny(s, " \t\f,;\"'[](){}<>")
+		if n < 0 {
+			n = len(s)
+		}
 		if n > 0 {
 			b.WriteString(one(s[:n]))
+		} else {
+			n = 1
+			b.WriteByte(s[0])
 		}
-		if n == len(s) {
-			return b.String()
-		}
-		b.WriteByte(s[n])
-		s = s[n+1:]
+		s = s[n:]
 	}
+	return b.String()
 }
 
 // hosts replaces the hosts in a value, and keeps numbers, paths and lone words of settings.
@@ -272,7 +275,7 @@ var ofReport = lazy.Regexp(`"(?:(?:vg_name|lv_name|pool_lv|origin|data_lv|metada
 func (r *Redactor) Output(line string) string {
 	if at := ofReport().FindStringSubmatchIndex(line); at != nil {
 		said := line[at[0]:at[1]]
-		if at[2] != -1 {
+		if at[2] >= 0 {
 			said = line[at[0]:at[2]] + r.Volume(line[at[2]:at[3]])
 		}
 		return r.Text(line[:at[0]]) + said + r.Output(line[at[1]:])

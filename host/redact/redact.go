@@ -15,7 +15,6 @@
 package redact
 
 import (
-	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
@@ -23,10 +22,10 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"fettle/internal/lazy"
-	"fettle/internal/sorted"
 )
 
 // Dropped replaces a secret.
@@ -120,8 +119,8 @@ func (r *Redactor) learn(kind, name string) {
 	}
 	if _, ok := r.names[name]; !ok {
 		r.names[name] = kind
-		r.longest = append(r.longest, name)
-		sorted.By(r.longest, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+		i, _ := slices.BinarySearchFunc(r.longest, len(name), func(s string, n int) int { return n - len(s) })
+		r.longest = slices.Insert(r.longest, i, name)
 	}
 }
 

@@ -17,19 +17,7 @@ import (
 // repository makes a git repository; each commit holds the given files.
 func repository(t *testing.T, commits []map[string]string) (dir string, hashes []string) {
 	t.Helper()
-	dir = t.TempDir()
-	run := func(input string, args ...string) string {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
-		cmd.Stdin = strings.NewReader(input)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	run("", "init", "-q", "-b", "main")
+	g := newGraph(t)
 	var stream strings.Builder // git-fast-import(1)
 	for i, files := range commits {
 		subject := fmt.Sprintf("commit %d", i)
@@ -39,10 +27,9 @@ func repository(t *testing.T, commits []map[string]string) (dir string, hashes [
 			fmt.Fprintf(&stream, "M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
 		}
 	}
-	run(stream.String(), "fast-import", "--quiet")
-	run("", "reset", "-q", "--hard")
-	hashes = strings.Fields(run("", "rev-list", "--reverse", "main"))
-	return dir, hashes
+	g.feed(stream.String(), "fast-import", "--quiet")
+	g.git("reset", "-q", "--hard")
+	return g.dir, strings.Fields(g.git("rev-list", "--reverse", "main"))
 }
 
 // speeds is a history whose file "speed" says how fast a commit is.

@@ -28,8 +28,15 @@ func newGraph(t *testing.T) *graph {
 
 func (g *graph) git(args ...string) string {
 	g.t.Helper()
+	return g.feed("", args...)
+}
+
+// feed is git with an input.
+func (g *graph) feed(input string, args ...string) string {
+	g.t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", g.dir, "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		g.t.Fatalf("git %v: %v\n%s", args, err, out)
