@@ -21,13 +21,17 @@ var grave = []string{
 }
 
 // further are tests of a package in another one: they run where its own notice nothing.
-var further = map[string][]suite{
-	"cli/app": scripts, "cli/check": scripts, "cli/fix": scripts, "engine/run": scripts,
-	"engine/remedy/machine": {{folder: "engine/remedy", names: "."}}, "engine/remedy/step": {{folder: "engine/remedy", names: "."}},
-	"host/confine": {{folder: "engine/run", names: "."}},
+func further(pkg string) []suite {
+	switch {
+	case strings.HasPrefix(pkg, "cli/"), pkg == "engine/run":
+		return []suite{{folder: "cli", names: "^TestScripts$", parts: "testdata/script/*.txtar"}}
+	case pkg == "engine/remedy/machine", pkg == "engine/remedy/step":
+		return []suite{{folder: "engine/remedy", names: "."}}
+	case pkg == "host/confine":
+		return []suite{{folder: "engine/run", names: "."}}
+	}
+	return nil
 }
-
-var scripts = []suite{{folder: "cli", names: "^TestScripts$"}}
 
 // Of 100 generated mistakes that compile, so many must be noticed.
 const (
@@ -105,7 +109,7 @@ func (g *generation) run(ctx context.Context, w io.Writer) error {
 
 // try makes the mistakes of one package and runs its tests with each.
 func (g *generation) try(ctx context.Context, pkg string, same map[string]string) (*score, error) {
-	p, err := build(ctx, pkg, further[pkg]...)
+	p, err := build(ctx, pkg, further(pkg)...)
 	if err != nil {
 		return nil, err
 	}

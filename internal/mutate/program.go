@@ -28,15 +28,16 @@ type program struct {
 	spent   time.Duration // of CPU time, by compiler and tests
 }
 
-// suite are those tests of a package whose names match a regular expression.
+// suite are those tests of a package whose names match a regular expression, or the parts of one test, a file for each.
 type suite struct {
 	folder, names string
+	parts         string // the files, as filepath.Glob takes them
 	binary        string
 	tests         []*test
 }
 
 type test struct {
-	name string
+	name string        // of a part: its file's, without the suffix
 	met  []uint32      // which mistakes it comes to; 0: not
 	took time.Duration // without a mistake
 }
@@ -180,14 +181,11 @@ func (p *program) set(n int) error {
 // asItIs runs each test without a mistake: it must pass in time, and tells what it comes to.
 func (p *program) asItIs(ctx context.Context, limit time.Duration) error {
 	for _, s := range p.suites {
-		how, names := p.run(ctx, s, limit, "-test.list", s.names)
-		if how != missed {
-			return fmt.Errorf("the tests of %s do not start: %s", s.folder, lastLines(names, 10))
+		names, err := p.list(ctx, s, limit)
+		if err != nil {
+			return err
 		}
-		for name := range strings.FieldsSeq(names) {
-			if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") && !strings.HasPrefix(name, "Example") {
-				continue
-			}
+		for _, name := range names {
 			one, start := &test{name: name, met: make([]uint32, 1+len(p.mutants))}, time.Now()
 			switch how, out := p.with(ctx, s, 0, limit, one); how {
 			case noticed:
@@ -207,6 +205,27 @@ func (p *program) asItIs(ctx context.Context, limit time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// list names a suite's tests.
+func (p *program) list(ctx context.Context, s *suite, limit time.Duration) (names []string, err error) {
+	if s.parts != "" {
+		all, err := filepath.Glob(filepath.Join(s.folder, s.parts))
+		for _, name := range all {
+			names = append(names, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
+		}
+		return names, err
+	}
+	how, said := p.run(ctx, s, limit, "-test.list", s.names)
+	if how != missed {
+		return nil, fmt.Errorf("the tests of %s do not start: %s", s.folder, lastLines(said, 10))
+	}
+	for name := range strings.FieldsSeq(said) {
+		if strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Fuzz") || strings.HasPrefix(name, "Example") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // hung is a mistake with which the tests do not end: they should fail with a message.
@@ -241,7 +260,11 @@ func (p *program) with(ctx context.Context, s *suite, n int, limit time.Duration
 	for _, one := range tests {
 		names = append(names, one.name)
 	}
-	return p.run(ctx, s, limit, "-test.short", "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$",
+	match := "^(" + strings.Join(names, "|") + ")$"
+	if s.parts != "" {
+		match = s.names + "/" + match
+	}
+	return p.run(ctx, s, limit, "-test.short", "-test.failfast", "-test.run", match,
 		"-test.paniconexit0", "-test.timeout", "10m") // as by go test
 }
 

@@ -95,6 +95,8 @@ func patient(n int) bool { return n < 1 }
 
 func Further(n int) bool { return n < 1 }
 
+func Parted(n int) bool { return n < 1 }
+
 func mistakePick() {}
 `
 
@@ -152,15 +154,18 @@ func made(t *testing.T) *program {
 	for name, text := range map[string]string{"go.mod": "module p\n\ngo 1.26\n", "p.go": src + around + all + "}\n", "p_test.go": itsTest,
 		"mistake.go": "package p\n\nconst limit = 10\n",
 		"q/q_test.go": "package q\n\nimport (\n\t\"p\"\n\t\"testing\"\n)\n\n" +
-			"func TestQ(t *testing.T) { if !p.Further(0) { t.Fail() } }\n\nfunc TestR(t *testing.T) { t.Fail() }\n",
-		"other_plan9.go": "package p\n\nfunc F0() any { return 1 + nothing }\n"} {
+			"func TestQ(t *testing.T) { if !p.Further(0) { t.Fail() } }\n\nfunc TestR(t *testing.T) { t.Fail() }\n\n" +
+			"func TestParts(t *testing.T) {\n\tt.Run(\"low\", func(t *testing.T) { if !p.Parted(0) { t.Fail() } })\n" +
+			"\tt.Run(\"lowest\", func(t *testing.T) { t.Fail() })\n}\n",
+		"q/parts/low.txt": "",
+		"other_plan9.go":  "package p\n\nfunc F0() any { return 1 + nothing }\n"} {
 		name = filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Chdir(dir)
-	p, err := build(t.Context(), ".", suite{folder: "q", names: "^TestQ$"})
+	p, err := build(t.Context(), ".", suite{folder: "q", names: "^TestQ$"}, suite{folder: "q", names: "^TestParts$", parts: "parts/*.txt"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +224,7 @@ func TestKinds(t *testing.T) {
 // The line of the first of the kinds.
 const firstKind = 9
 
-// What the tests of a package do not notice, further ones may.
+// What the tests of a package do not notice, further ones may, and parts of them.
 func TestTry(t *testing.T) {
 	p := made(t)
 	for _, m := range p.mutants {
@@ -227,6 +232,8 @@ func TestTry(t *testing.T) {
 			"func patient(n int) bool { return n < 1 }: < becomes <=": missed,
 			"func Further(n int) bool { return n < 1 }: < becomes <=": missed,
 			"func Further(n int) bool { return n < 1 }: < becomes >=": noticed,
+			"func Parted(n int) bool { return n < 1 }: < becomes <=":  missed,
+			"func Parted(n int) bool { return n < 1 }: < becomes >=":  noticed,
 		}[m.text+": "+m.what]
 		if want == "" {
 			continue
