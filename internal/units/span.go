@@ -10,8 +10,8 @@ import (
 
 // timeUnits are those of systemd.time(7).
 var timeUnits = map[string]time.Duration{
-	"": time.Second, "usec": time.Microsecond, "us": time.Microsecond, "µs": time.Microsecond, "msec": time.Millisecond,
-	"ms":      time.Millisecond,
+	"": time.Second, "usec": time.Microsecond, "us": time.Microsecond, "µs": time.Microsecond, "μs": time.Microsecond,
+	"msec": time.Millisecond, "ms": time.Millisecond,
 	"seconds": time.Second, "second": time.Second, "sec": time.Second, "s": time.Second,
 	"minutes": time.Minute, "minute": time.Minute, "min": time.Minute, "m": time.Minute,
 	"hours": time.Hour, "hour": time.Hour, "hr": time.Hour, "h": time.Hour,
@@ -50,7 +50,7 @@ func Span(s string) (time.Duration, error) {
 		}
 		f, err := strconv.ParseFloat(number, 64)
 		u, ok := timeUnits[unit]
-		if err != nil || !ok {
+		if err != nil || !ok || strings.HasSuffix(number, ".") {
 			return 0, bad
 		}
 		sum += f * float64(u)
