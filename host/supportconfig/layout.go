@@ -170,5 +170,4 @@ func (l *layout) finish() {
 	if b, ok := l.files["/sos_commands/systemd/timedatectl"]; ok && strings.Contains(string(b), "Universal time: ") {
 		l.files["/sos_commands/date/date_--utc"] = b
 	}
-	delete(l.files, "/")
 }
