@@ -63,7 +63,8 @@ func TestLaidOut(t *testing.T) {
 		{name: "the journal", text: command + "/usr/bin/journalctl\na\n", files: map[string]string{messages: "a\n"}},
 		{name: "the journal of this start", text: command + "/usr/bin/journalctl --boot=0\na\n",
 			files: map[string]string{"/sos_commands/logs/journalctl_--no-pager_--boot": "a\n"}},
-		{name: "the end of the journal of this start", cut: true, text: command + "/usr/bin/journalctl --boot=0\na\n", files: map[string]string{messages: "a\n"}},
+		{name: "the end of the journal of this start", cut: true, text: command + "/usr/bin/journalctl --boot=0\na\n",
+			files: map[string]string{messages: "a\n"}},
 		{name: "journalctl's other words", text: command + "/usr/bin/journalctl --disk-usage\na\n"},
 		{name: "a clock that says UTC", text: command + "/usr/bin/timedatectl\n  Universal time: Thu\n", files: map[string]string{
 			"/sos_commands/systemd/timedatectl": "  Universal time: Thu\n", "/sos_commands/date/date_--utc": "  Universal time: Thu\n"}},
@@ -89,7 +90,8 @@ func TestOnHost(t *testing.T) {
 	long := "/etc/" + strings.Repeat("a", 4096-len("/etc/"))
 	for label, want := range map[string]string{
 		"/etc/fstab": "/etc/fstab", "/etc//ssh/../fstab": "/etc/fstab", "/srv/a": "/srv/a", long: long, long + "a": "",
-		"etc/fstab": "", "/etc": "", "/": "", "/home/a": "", "/etc/a*": "", "/etc/a?": "", "/etc/[a]": "", "/etc/a\x00b": "", "/etc/../home/a": "",
+		"etc/fstab": "", "/etc": "", "/": "", "/home/a": "", "/etc/../home/a": "",
+		"/etc/a*": "", "/etc/a?": "", "/etc/[a]": "", "/etc/a\x00b": "",
 	} {
 		if got, ok := onHost(label); got != want && ok || ok != (want != "") {
 			t.Errorf("%.40q: %.40q, %v", label, got, ok)
