@@ -40,7 +40,8 @@ func TestRoles(t *testing.T) {
 		devices, number uint32
 		want            string
 	}{
-		{4, 0, "active 7"}, {4, 1, "faulty"}, {4, 2, "journal"}, {4, 3, "active 1"}, {3, 3, "spare"}, {3, 2, "journal"}, {0, 0, "spare"}, {maxDevs, 1, "faulty"},
+		{4, 0, "active 7"}, {4, 1, "faulty"}, {4, 2, "journal"}, {4, 3, "active 1"},
+		{3, 3, "spare"}, {3, 2, "journal"}, {0, 0, "spare"}, {maxDevs, 1, "faulty"},
 	} {
 		b := superblock(t, func(b []byte) {
 			le := binary.LittleEndian
@@ -118,7 +119,9 @@ func TestHasBBL(t *testing.T) {
 
 // The last position is 8 KiB before the end, rounded down to 4 KiB; a smaller device has none.
 func TestPositionsAtTheEnd(t *testing.T) {
-	for size, want := range map[int64][]int64{8 << 10: {4096, 0}, 12<<10 - 512: {4096, 0}, 12 << 10: {4096, 0, 4096}, 16<<10 + 512: {4096, 0, 8192}} {
+	for size, want := range map[int64][]int64{
+		8 << 10: {4096, 0}, 12<<10 - 512: {4096, 0}, 12 << 10: {4096, 0, 4096}, 16<<10 + 512: {4096, 0, 8192},
+	} {
 		if got := Positions(size); !reflect.DeepEqual(got, want) {
 			t.Errorf("%d bytes: %v, want %v", size, got, want)
 		}
@@ -142,7 +145,9 @@ func TestListsAtTheirBounds(t *testing.T) {
 	if got, err := ParseSysfs("1 2\n\n3 4\n"); err != nil || !reflect.DeepEqual(got, []Range{{1, 2}, {3, 4}}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	for text, want := range map[string]string{"1 2\n3\n": `line 2: "3", expected START COUNT`, "1 2\n3 x\n": `line 2: "3 x", expected two numbers`} {
+	for text, want := range map[string]string{
+		"1 2\n3\n": `line 2: "3", expected START COUNT`, "1 2\n3 x\n": `line 2: "3 x", expected two numbers`,
+	} {
 		if _, err := ParseSysfs(text); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
