@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +32,24 @@ func further(pkg string) []suite {
 		return []suite{{folder: "engine/run", names: "."}}
 	}
 	return nil
+}
+
+// importers are the tests of the packages that import one, which stand for its own where it has none.
+func importers(ctx context.Context, pkg string) ([]suite, error) {
+	const each = `{{$p := .ImportPath}}{{$n := .Module.Path}}{{range .Imports}}{{.}} {{$n}} {{$p}}{{"\n"}}{{end}}`
+	out, err := exec.CommandContext(ctx, "go", "list", "-f", each, "./...").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	var all []suite
+	for line := range strings.Lines(string(out)) {
+		imported, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		module, importer, _ := strings.Cut(rest, " ")
+		if imported == module+"/"+pkg {
+			all = append(all, suite{folder: strings.TrimPrefix(importer, module+"/"), names: "."})
+		}
+	}
+	return all, nil
 }
 
 // Of 100 generated mistakes that compile, so many must be noticed.
@@ -109,7 +128,14 @@ func (g *generation) run(ctx context.Context, w io.Writer) error {
 
 // try makes the mistakes of one package and runs its tests with each.
 func (g *generation) try(ctx context.Context, pkg string, same map[string]string) (*score, error) {
-	p, err := build(ctx, pkg, further(pkg)...)
+	others := further(pkg)
+	if own, _ := filepath.Glob(filepath.Join(pkg, "*_test.go")); own == nil && others == nil {
+		var err error
+		if others, err = importers(ctx, pkg); err != nil {
+			return nil, err
+		}
+	}
+	p, err := build(ctx, pkg, others...)
 	if err != nil {
 		return nil, err
 	}
