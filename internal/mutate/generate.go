@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func importers(ctx context.Context, pkg string) ([]suite, error) {
 		imported, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		module, importer, _ := strings.Cut(rest, " ")
 		if imported == module+"/"+pkg {
-			all = append(all, suite{folder: strings.TrimPrefix(importer, module+"/"), names: "."})
+			all = append(all, suite{folder: path.Clean(strings.TrimPrefix(strings.TrimPrefix(importer, module), "/")), names: "."})
 		}
 	}
 	return all, nil

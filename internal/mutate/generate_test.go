@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -58,5 +60,22 @@ func TestNamedPackages(t *testing.T) {
 		if files, _ := filepath.Glob(filepath.Join("../..", dir, "*.go")); len(files) == 0 {
 			t.Errorf("%s has no Go", dir)
 		}
+	}
+}
+
+// TestImporters: who imports a package itself, tries it; who imports another that does, does not.
+func TestImporters(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "b/c/c.go": "package c\n",
+		"a.go": "package m\n\nimport _ \"m/b/c\"\n", "d/d.go": "package d\n\nimport _ \"m/b/c\"\n", "e/e.go": "package e\n\nimport _ \"m/d\"\n"} {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	got, err := importers(t.Context(), "b/c")
+	if want := []suite{{folder: ".", names: "."}, {folder: "d", names: "."}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }

@@ -202,7 +202,8 @@ func TestRules(t *testing.T) {
 		change(&r)
 		return r
 	}
-	const script = "-- root/etc/network/if-up.d/a --\nip rule add fwmark 0x9 table 7\nip rule add from 192.0.2.64/26 table 8\nip route add 10.0.0.1 dev eth0\n"
+	const script = "-- root/etc/network/if-up.d/a --\nip rule add fwmark 0x9 table 7\n" +
+		"ip rule add from 192.0.2.64/26 table 8\nip route add 10.0.0.1 dev eth0\n"
 	const others = "-- root/etc/network/if-up.d/a --\nip route add default via 192.0.2.1 table 109\n"
 	for _, c := range []struct {
 		name string
