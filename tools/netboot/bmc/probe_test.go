@@ -6,6 +6,7 @@ import (
 )
 
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	listen := func() *net.UDPConn {
 		c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
