@@ -42,8 +42,12 @@ type test struct {
 	took time.Duration // without a mistake
 }
 
-// Tests that take five times as long as without the mistake, and this, hang.
-const leastPatience = 10 * time.Second
+// Tests that take five times as long as without the mistake, and this, hang. They wait less
+// long themselves for what does not come: they fail before that, with a message.
+const (
+	leastPatience = 15 * time.Second
+	itsPatience   = "FETTLE_PATIENCE=5s"
+)
 
 //go:embed switch.go.txt
 var switches string
@@ -273,7 +277,7 @@ func (p *program) run(ctx context.Context, s *suite, limit time.Duration, args .
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.binary, args...)
-	cmd.Dir = s.folder
+	cmd.Dir, cmd.Env = s.folder, append(os.Environ(), itsPatience)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel, cmd.WaitDelay = end, time.Second

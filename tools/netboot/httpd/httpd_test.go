@@ -67,32 +67,40 @@ func serve(t *testing.T) (address string, told func() string) {
 // TestAgainstNetHTTP: the standard library's client asks.
 func TestAgainstNetHTTP(t *testing.T) {
 	address, told := serve(t)
-	c := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}
+	c := &http.Client{Timeout: means.Patience, Transport: &http.Transport{}}
 	defer c.CloseIdleConnections()
 	for _, tt := range []struct {
 		method, path, span string
 		status, length     int
 		begins             string
+		part               string // as Content-Range tells
 	}{
-		{"GET", "/linux", "", 200, 1_000_000, "0123"},
-		{"HEAD", "/linux", "", 200, 0, ""},
-		{"GET", "/linux", "bytes=999990-", 206, 10, "0123"},
-		{"GET", "/linux", "bytes=5-6", 206, 2, "56"},
-		{"GET", "/linux", "bytes=-3", 206, 3, "789"},
-		{"GET", "/linux", "bytes=5-99999999", 206, 999_995, "5678"},
-		{"GET", "/linux", "bytes=1000000-", 416, 0, ""},
-		{"GET", "/linux", "bytes=-0", 416, 0, ""},
-		{"GET", "/linux", "bytes=7-5", 200, 1_000_000, "0123"},
-		{"GET", "/linux", "bytes=0-1,4-5", 200, 1_000_000, "0123"},
-		{"GET", "/linux?x=y", "", 200, 1_000_000, "0123"},
-		{"GET", "/a%20b/c", "", 200, 5, "hello"},
-		{"GET", "/a%20b/../empty", "", 200, 0, ""},
-		{"GET", "/empty", "bytes=0-", 416, 0, ""},
-		{"GET", "/../secret", "", 404, 0, ""},
-		{"GET", "/%2e%2e/secret", "", 404, 0, ""},
-		{"GET", "/a%20b", "", 404, 0, ""},
-		{"GET", "/", "", 404, 0, ""},
-		{"POST", "/linux", "", 501, 0, ""},
+		{"GET", "/linux", "", 200, 1_000_000, "0123", ""},
+		{"HEAD", "/linux", "", 200, 0, "", ""},
+		{"GET", "/linux", "bytes=999990-", 206, 10, "0123", "bytes 999990-999999/1000000"},
+		{"GET", "/linux", "bytes=0-", 206, 1_000_000, "0123", "bytes 0-999999/1000000"},
+		{"GET", "/linux", "bytes=0-0", 206, 1, "0", "bytes 0-0/1000000"},
+		{"GET", "/linux", "bytes=5-6", 206, 2, "56", "bytes 5-6/1000000"},
+		{"GET", "/linux", "bytes=-3", 206, 3, "789", "bytes 999997-999999/1000000"},
+		{"GET", "/linux", "bytes=-2000000", 206, 1_000_000, "0123", "bytes 0-999999/1000000"},
+		{"GET", "/linux", "bytes=5-99999999", 206, 999_995, "5678", "bytes 5-999999/1000000"},
+		{"GET", "/linux", "bytes=999999-", 206, 1, "9", "bytes 999999-999999/1000000"},
+		{"GET", "/linux", "bytes=1000000-", 416, 0, "", "bytes */1000000"},
+		{"GET", "/linux", "bytes=-0", 416, 0, "", "bytes */1000000"},
+		{"GET", "/linux", "bytes=+5-6", 200, 1_000_000, "0123", ""},
+		{"GET", "/linux", "bytes=5", 200, 1_000_000, "0123", ""},
+		{"GET", "/linux", "5-6", 200, 1_000_000, "0123", ""},
+		{"GET", "/linux", "bytes=7-5", 200, 1_000_000, "0123", ""},
+		{"GET", "/linux", "bytes=0-1,4-5", 200, 1_000_000, "0123", ""},
+		{"GET", "/linux?x=y", "", 200, 1_000_000, "0123", ""},
+		{"GET", "/a%20b/c", "", 200, 5, "hello", ""},
+		{"GET", "/a%20b/../empty", "", 200, 0, "", ""},
+		{"GET", "/empty", "bytes=0-", 416, 0, "", "bytes */0"},
+		{"GET", "/../secret", "", 404, 0, "", ""},
+		{"GET", "/%2e%2e/secret", "", 404, 0, "", ""},
+		{"GET", "/a%20b", "", 404, 0, "", ""},
+		{"GET", "/", "", 404, 0, "", ""},
+		{"POST", "/linux", "", 501, 0, "", ""},
 	} {
 		q, err := http.NewRequest(tt.method, "http://"+address+tt.path, nil)
 		if err != nil {
@@ -103,13 +111,16 @@ func TestAgainstNetHTTP(t *testing.T) {
 		}
 		res, err := c.Do(q)
 		if err != nil {
-			t.Errorf("%+v: %v", tt, err)
-			continue
+			t.Fatalf("%+v: %v", tt, err)
 		}
 		b, err := io.ReadAll(res.Body)
 		res.Body.Close()
-		if err != nil || res.StatusCode != tt.status || len(b) != tt.length || !strings.HasPrefix(string(b), tt.begins) {
-			t.Errorf("%+v: status %d, %d bytes, %v", tt, res.StatusCode, len(b), err)
+		part := res.Header.Get("Content-Range")
+		if err != nil || res.StatusCode != tt.status || len(b) != tt.length || !strings.HasPrefix(string(b), tt.begins) || part != tt.part {
+			t.Fatalf("%+v: status %d, %d bytes of %q, %v", tt, res.StatusCode, len(b), part, err)
+		}
+		if tt.method == "HEAD" && res.ContentLength != 1_000_000 {
+			t.Errorf("HEAD says %d bytes", res.ContentLength)
 		}
 	}
 	for _, want := range []string{"127.0.0.1 /linux\n", "127.0.0.1 /secret 404 Not Found\n", "127.0.0.1 /a b/c\n"} {
@@ -117,7 +128,7 @@ func TestAgainstNetHTTP(t *testing.T) {
 			t.Errorf("not told: %q of\n%s", want, told())
 		}
 	}
-	if strings.Contains(told(), "/linux 4") || strings.Count(told(), "/linux\n") != 7 {
+	if strings.Contains(told(), "/linux 4") || strings.Count(told(), "/linux\n") != 13 {
 		t.Errorf("told:\n%s", told()) // parts that end before the file does, and HEAD, are not told
 	}
 }
@@ -135,6 +146,7 @@ func TestRefuses(t *testing.T) {
 		"GET /" + strings.Repeat("x", 9000) + " HTTP/1.1\r\n\r\n":                     "431",
 		"GET /empty HTTP/1.1\r\n" + strings.Repeat("a: b\r\n", 100) + "\r\n":          "431",
 		"GET /empty HTTP/1.0\r\n\r\n":                                                 "200",
+		"GET /empty HTTP/1.0\r\nConnection: keep-alive\r\n\r\n":                       "200",
 		"GET /empty HTTP/1.1\r\n\r\nGET /empty HTTP/1.1\r\nConnection: close\r\n\r\n": "200",
 	} {
 		conn, err := net.Dial("tcp", address)
@@ -145,8 +157,8 @@ func TestRefuses(t *testing.T) {
 		fmt.Fprint(conn, in)
 		b, err := io.ReadAll(conn)
 		conn.Close()
-		if !strings.HasPrefix(string(b), "HTTP/1.1 "+want) {
-			t.Errorf("%.40q: %.40q, %v", in, b, err)
+		if os.IsTimeout(err) || !strings.HasPrefix(string(b), "HTTP/1.1 "+want) {
+			t.Fatalf("%.40q: %.40q, %v", in, b, err)
 		}
 		if n := strings.Count(in, "HTTP/1.1\r\n") - strings.Count(in, "x\r\n"); want == "200" &&
 			strings.Count(string(b), "HTTP/1.1 200") != max(n, 1) {
@@ -225,5 +237,71 @@ func TestOneClientKeepsNobodyOut(t *testing.T) {
 	held[0].SetReadDeadline(time.Now().Add(means.Patience))
 	if _, err := held[0].Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
 		t.Errorf("a request that drips is still waited for: %v", err)
+	}
+}
+
+// TestPlaces: an address has as many places as it may, and each that it leaves is free again.
+func TestPlaces(t *testing.T) {
+	means.Ends(t)
+	var s Server
+	for i := range maxOfOne {
+		if !s.enter("192.0.2.1") {
+			t.Fatalf("connection %d is refused", i+1)
+		}
+	}
+	if s.enter("192.0.2.1") || !s.enter("192.0.2.2") {
+		t.Fatal("one more is let in, or another address is not")
+	}
+	s.leave("192.0.2.1")
+	if !s.enter("192.0.2.1") || s.enter("192.0.2.1") {
+		t.Fatal("not one place is free after one has left")
+	}
+	for range maxOfOne {
+		s.leave("192.0.2.1")
+	}
+	if s.leave("192.0.2.2"); len(s.open) != 0 {
+		t.Errorf("all have left, and there are %v", s.open)
+	}
+}
+
+// TestBreaksOff: who hangs up before the end is told of, and keeps no file open; a broken listener ends it.
+func TestBreaksOff(t *testing.T) {
+	means.Ends(t)
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "large"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(root, "large"), 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 1)
+	s := &Server{Root: root, Sent: func(client, name, trouble string) { told <- client + " " + name + " " + trouble }}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(t.Context(), l) }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(c, "GET /large HTTP/1.1\r\n\r\n")
+	if _, err := io.ReadFull(c, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if got := <-told; got != "127.0.0.1 /large broke off" {
+		t.Error(got)
+	}
+	l.Close()
+	if err := <-ended; err == nil || !strings.HasPrefix(err.Error(), "waiting for HTTP clients: ") {
+		t.Error(err)
+	}
+	fds, _ := os.ReadDir("/proc/self/fd")
+	for _, fd := range fds {
+		if to, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.HasPrefix(to, root) {
+			t.Errorf("%s is still open", to)
+		}
 	}
 }
