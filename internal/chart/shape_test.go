@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 func curve(name string, xy ...float64) Curve {
@@ -91,6 +92,34 @@ func TestTextShapes(t *testing.T) {
          5       s       5
          A  c
 `},
+		"logarithmic, of one point": {Plot{Title: "t", X: "s", LogX: true, Curves: []Curve{curve("c", 5, 8)}}, `t
+      8 |A
+        |
+        |
+        |
+      4 |
+        |
+        |
+        |
+      0 |
+        +-----------------
+         5 s, logarithmic 5
+         A  c
+`},
+		"logarithmic": {Plot{Title: "t", X: "", LogX: true, Curves: []Curve{curve("c", 1, 0, 16, 8, 256, 0)}}, `t
+      8 |        A
+        |       A A
+        |      A   A
+        |     A     A
+      4 |    A       A
+        |   A         A
+        |  A           A
+        | A             A
+      0 |A               A
+        +-----------------
+         1 , logarithmic 256
+         A  c
+`},
 		"of zeroes": {Plot{Title: "t", X: "s", Curves: []Curve{curve("c", 0, 0, 16, 0)}}, `t
       1 |
         |
@@ -106,10 +135,24 @@ func TestTextShapes(t *testing.T) {
          A  c
 `},
 	} {
-		if got := c.plot.Text(26, 9); got != c.want {
+		if got := text(t, c.plot); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
 		}
 	}
+}
+
+// text is a small picture of p, which must not take long.
+func text(t *testing.T, p Plot) string {
+	t.Helper()
+	got := make(chan string, 1)
+	go func() { got <- p.Text(26, 9) }()
+	select {
+	case s := <-got:
+		return s
+	case <-time.After(10 * time.Second):
+		t.Fatalf("drawing %+v takes for ever", p)
+	}
+	return ""
 }
 
 // body is the lines of a picture without their numbers, down to the axis.
