@@ -32,14 +32,13 @@ func run(t *testing.T, c Config) ([]counters.Sample, []Truth) {
 // TestTruthIsWhatTheCountersSay: by all wraps, the sum of all queues grew by what passed.
 func TestTruthIsWhatTheCountersSay(t *testing.T) {
 	for name, c := range map[string]Config{
-		"one counter":      {Width: 32, Queues: 1, Polls: 200, Interval: time.Minute, Rate: constant(30_000_000)},
-		"no queues said":   {Width: 32, Polls: 50, Interval: time.Minute, Rate: constant(30_000_000)},
-		"three queues":     {Width: 32, Queues: 3, Polls: 200, Interval: time.Minute, Rate: constant(100_000_001)},
-		"narrow":           {Width: 16, Queues: 2, Polls: 200, Interval: time.Second, Rate: constant(1000)},
-		"wide":             {Width: 64, Queues: 2, Polls: 50, Interval: time.Minute, Rate: constant(1e10)},
-		"48 bits":          {Width: 48, Queues: 1, Polls: 50, Interval: time.Minute, Rate: constant(1e12)},
-		"at uneven times":  {Width: 32, Queues: 1, Polls: 200, Interval: time.Minute, Jitter: 5 * time.Second, Lag: 10 * time.Second, Rate: constant(1e7)},
-		"wide, impossible": {Width: 64, Queues: 1, Polls: 20, Interval: 4 * time.Second, Rate: constant(1e19)},
+		"one counter":     {Width: 32, Queues: 1, Polls: 200, Interval: time.Minute, Rate: constant(30_000_000)},
+		"no queues said":  {Width: 32, Polls: 50, Interval: time.Minute, Rate: constant(30_000_000)},
+		"four queues":     {Width: 32, Queues: 4, Polls: 200, Interval: time.Minute, Rate: constant(100_000_001)},
+		"narrow":          {Width: 16, Queues: 2, Polls: 200, Interval: time.Second, Rate: constant(1000)},
+		"wide":            {Width: 64, Queues: 2, Polls: 50, Interval: time.Minute, Rate: constant(1e10)},
+		"48 bits":         {Width: 48, Queues: 1, Polls: 50, Interval: time.Minute, Rate: constant(1e12)},
+		"at uneven times": {Width: 32, Queues: 1, Polls: 200, Interval: time.Minute, Jitter: 5 * time.Second, Lag: 10 * time.Second, Rate: constant(1e7)},
 	} {
 		samples, truth := run(t, c)
 		if truth[0] != (Truth{}) {
@@ -60,6 +59,19 @@ func TestTruthIsWhatTheCountersSay(t *testing.T) {
 		}
 		if wraps == 0 && name != "wide" {
 			t.Errorf("%s: no counter wrapped", name)
+		}
+	}
+}
+
+// TestWideCountersWrap at rates that no interface has.
+func TestWideCountersWrap(t *testing.T) {
+	samples, truth := run(t, Config{Width: 64, Polls: 20, Interval: 4 * time.Second, Rate: constant(1e19)})
+	for i := 1; i < len(samples); i++ {
+		end := new(big.Int).SetUint64(1e19)
+		end.Mul(end, big.NewInt(4)).Add(end, new(big.Int).SetUint64(samples[i-1].V))
+		wraps := new(big.Int).Rsh(end, 64).Int64()
+		if v := new(big.Int).And(end, new(big.Int).SetUint64(math.MaxUint64)).Uint64(); samples[i].V != v || int64(truth[i].Wraps) != wraps {
+			t.Errorf("reading %d: %+v, %+v; want %d after %d wraps", i, samples[i], truth[i], v, wraps)
 		}
 	}
 }
@@ -212,8 +224,9 @@ func TestResets(t *testing.T) {
 			t.Errorf("after the resets there are %v", left)
 		}
 	}
-	if _, truth := run(t, Config{Width: 64, Polls: 3, Interval: time.Minute, Reset: 1, Rate: constant(1)}); truth[0].Reset || !truth[1].Reset || !truth[2].Reset {
-		t.Errorf("each interval has one, before the first there is none: %+v", truth)
+	samples, truth := run(t, Config{Width: 64, Polls: 3, Interval: time.Minute, Reset: 1, TellReset: true, Rate: constant(1)})
+	if truth[0].Reset || !truth[1].Reset || !truth[2].Reset || samples[0].Epoch != 1 || samples[2].Epoch != 3 {
+		t.Errorf("each interval has one, before the first there is none: %+v, %+v", samples, truth)
 	}
 }
 
@@ -235,8 +248,9 @@ func TestInterfacesMadeAnew(t *testing.T) {
 	if index < 402 || index > 602 {
 		t.Errorf("%d of 2000 were made anew, want a quarter", index-2)
 	}
-	if _, truth := run(t, Config{Width: 64, Polls: 2, Interval: time.Minute, Recreate: 1, Rate: constant(1)}); truth[0].Anew || !truth[1].Anew {
-		t.Errorf("each interval has one, before the first there is none: %+v", truth)
+	samples, truth = run(t, Config{Width: 64, Polls: 2, Interval: time.Minute, Recreate: 1, Rate: constant(1)})
+	if truth[0].Anew || !truth[1].Anew || samples[0].Index != 2 || samples[1].Index != 3 {
+		t.Errorf("each interval has one, before the first there is none: %+v, %+v", samples, truth)
 	}
 }
 
