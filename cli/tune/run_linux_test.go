@@ -148,7 +148,9 @@ func TestTuneKSM(t *testing.T) {
 		in, w := io.Pipe()
 		ended := make(chan int, 1)
 		go func() {
-			code, _, _ := apptest.Run(t.Context(), app.App{Stdin: in}, Cmd, "tune", "ksm", "--give-back", "--after-stdin")
+			ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
+			defer end()
+			code, _, _ := apptest.Run(ctx, app.App{Stdin: in}, Cmd, "tune", "ksm", "--give-back", "--after-stdin")
 			ended <- code
 		}()
 		if _, err := w.Write([]byte("not yet")); err != nil {
@@ -158,8 +160,13 @@ func TestTuneKSM(t *testing.T) {
 			t.Errorf("it did not wait: run is %s, %v", v, err)
 		}
 		w.Close()
-		if code := <-ended; code != 0 {
-			t.Errorf("status %d", code)
+		select {
+		case code := <-ended:
+			if code != 0 {
+				t.Errorf("status %d", code)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("it waits for ever")
 		}
 		unchanged(t, "after")
 	})
@@ -241,7 +248,7 @@ func runs(t *testing.T, k *ksm.Kernel, textfile string) {
 	}
 	address := free.Addr().String()
 	free.Close()
-	ctx, interrupt := context.WithCancel(t.Context())
+	ctx, interrupt := context.WithTimeout(t.Context(), 8*time.Second)
 	defer interrupt()
 	type end struct {
 		code      int
@@ -253,19 +260,15 @@ func runs(t *testing.T, k *ksm.Kernel, textfile string) {
 		ended <- end{code, out, errs}
 	}()
 	var written []byte
-	for late := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if written, err = os.ReadFile(textfile); err == nil {
-			break
-		}
+	means.Until(t, "the metrics", func() bool {
 		select {
 		case e := <-ended:
 			t.Fatalf("it ended: %+v", e)
 		default:
 		}
-		if time.Now().After(late) {
-			t.Fatal("no metrics after 10 seconds")
-		}
-	}
+		written, err = os.ReadFile(textfile)
+		return err == nil
+	})
 	if v, err := k.Value("run"); v != "1" || err != nil {
 		t.Errorf("while it runs, run is %s, %v", v, err)
 	}

@@ -1,10 +1,12 @@
 package tune
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"fettle/cli/app"
 	"fettle/cli/app/apptest"
@@ -13,7 +15,9 @@ import (
 
 func tuned(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
-	return apptest.Run(t.Context(), app.App{}, Cmd, append([]string{"tune"}, args...)...)
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Second) // else it would tune
+	defer end()
+	return apptest.Run(ctx, app.App{}, Cmd, append([]string{"tune"}, args...)...)
 }
 
 func TestRefusals(t *testing.T) {

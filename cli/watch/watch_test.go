@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"fettle/cli/app"
 	"fettle/cli/app/apptest"
@@ -36,7 +37,9 @@ func TestRefusals(t *testing.T) {
 		{"--listen 0.0.0.0:1", 2, "expected an address of the loopback"}, {"--listen " + taken.Addr().String(), 3, "address already in use"},
 		{"--textfile " + dir + "/is-a-folder.prom", 3, "fettle: writing the metrics: "}, {"--textfile=", 2, "--textfile"}, {"x", 2, "usage: "},
 	} {
-		code, out, errs := apptest.Run(t.Context(), app.App{}, Cmd, append([]string{"watch"}, strings.Fields(c.args)...)...)
+		ctx, end := context.WithTimeout(t.Context(), 5*time.Second) // else it would watch
+		code, out, errs := apptest.Run(ctx, app.App{}, Cmd, append([]string{"watch"}, strings.Fields(c.args)...)...)
+		end()
 		if code != c.code || !strings.Contains(errs, c.errs) || c.code == 2 && out != "" {
 			t.Errorf("%s: status %d, said %q and %q", c.args, code, out, errs)
 		}
@@ -53,7 +56,7 @@ func TestMetrics(t *testing.T) {
 	address := free.Addr().String()
 	free.Close()
 	before := means.OpenFiles(t)
-	ctx, interrupt := context.WithCancel(t.Context())
+	ctx, interrupt := context.WithTimeout(t.Context(), 8*time.Second)
 	defer interrupt()
 	type end struct {
 		code      int
@@ -95,20 +98,20 @@ func TestMetrics(t *testing.T) {
 		t.Error("it still listens")
 	}
 	http.DefaultClient.CloseIdleConnections()
-	means.Until(t, "its files being closed", func() bool {
-		for fd, to := range means.OpenFiles(t) {
-			if before[fd] == "" && strings.HasPrefix(to, "/") && to != file {
-				return false
-			}
+	for fd, to := range means.OpenFiles(t) {
+		if before[fd] == "" && strings.HasPrefix(to, "/") {
+			t.Errorf("%s is still open", to)
 		}
-		return true
-	})
+	}
 }
 
 // TestAddressAlone: no file is needed.
 func TestAddressAlone(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
+	if f := Cmd(&app.App{}).Flag("interval"); f.DefValue != "1m0s" {
+		t.Errorf("it looks every %s", f.DefValue)
+	}
 	if code, out, errs := apptest.Run(ctx, app.App{}, Cmd, "watch", "--listen", "127.0.0.1:0"); code != 0 || errs != "" {
 		t.Errorf("status %d, said %q and %q", code, out, errs)
 	}
