@@ -70,8 +70,8 @@ func (s *serving) end(t *testing.T) int {
 	select {
 	case code := <-s.ended:
 		return code
-	case <-time.After(10 * time.Second):
-		t.Fatalf("it has not ended after 10 seconds; it said %q and %q", s.out.String(), s.errs.String())
+	case <-time.After(5 * time.Second):
+		t.Fatalf("it has not ended after 5 seconds; it said %q and %q", s.out.String(), s.errs.String())
 	}
 	return -1
 }
@@ -88,9 +88,9 @@ func file(t *testing.T, name, text string, mode os.FileMode) string {
 // waits for what comes soon or never.
 func waits(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited 10 seconds for %s", what)
+			t.Fatalf("waited 5 seconds for %s", what)
 		}
 	}
 }
