@@ -116,7 +116,8 @@ func TestListTellsWhenAndBecauseOfWhat(t *testing.T) {
 	}
 	code, out, errs := accepted(t, "--list", "--accepted", file, "--format", "json")
 	var doc document
-	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || errs != "" || len(doc.Accepted) != 3 || doc.Accepted[1].By != "me" ||
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || errs != "" || len(doc.Accepted) != 3 ||
+		doc.Accepted[1].By != "me" ||
 		doc.Format != "fettle-accepted" {
 		t.Errorf("status %d, %v, said %q and %q", code, err, out, errs)
 	}
@@ -157,7 +158,8 @@ func TestRefusals(t *testing.T) {
 		{[]string{"--list", "--format", "xml"}, "xml"},
 	} {
 		code, out, errs := accepted(t, append(c.args, "--accepted", file)...)
-		if said := strings.Join(strings.Fields(errs), " "); code != 2 || !strings.Contains(said+"\n", strings.Join(strings.Fields(c.want), " ")) || out != "" {
+		if said := strings.Join(strings.Fields(errs), " "); code != 2 || !strings.Contains(said+"\n",
+			strings.Join(strings.Fields(c.want), " ")) || out != "" {
 			t.Errorf("%q: status %d, said %q and %q; want %q", c.args, code, out, errs, c.want)
 		}
 	}

@@ -26,10 +26,11 @@ import (
 
 var traps = []*trap.Trap{
 	reads("hosts-file", trap.Instant, "/etc/hosts"), reads("motd", trap.Instant, "/etc/motd"), reads("slow", trap.Sampled, "/etc/slow"),
-	{Lore: "---\nid: peers\ntitle: Asks others\n---\n", Cost: trap.Instant, Talks: true, Check: func(ctx context.Context, _ *host.Host, r *trap.Report) error {
-		r.Clear("", "asked")
-		return nil
-	}},
+	{Lore: "---\nid: peers\ntitle: Asks others\n---\n", Cost: trap.Instant, Talks: true,
+		Check: func(ctx context.Context, _ *host.Host, r *trap.Report) error {
+			r.Clear("", "asked")
+			return nil
+		}},
 	{Lore: "---\nid: patient\ntitle: Takes its time\n---\n", Check: func(ctx context.Context, _ *host.Host, r *trap.Report) error {
 		<-ctx.Done()
 		return ctx.Err()
@@ -100,7 +101,8 @@ func TestRootFolder(t *testing.T) {
 	if text, err := content(t, "c.tar.zst", "/etc/slow"); err == nil {
 		t.Errorf("what a sampled check reads is there, too: %q", text)
 	}
-	if code, out, _ := captured(t, "hosts-file", "--root", "root", "-o", "d.tar.zst"); code != 0 || strings.Contains(out, "could not be read") {
+	if code, out, _ := captured(t, "hosts-file", "--root", "root", "-o", "d.tar.zst"); code != 0 ||
+		strings.Contains(out, "could not be read") {
 		t.Errorf("of one trap: %d, %q", code, out)
 	}
 	if es, _ := filepath.Glob(".fettle*"); len(es) > 0 {
@@ -115,7 +117,8 @@ func TestNameOfItsOwn(t *testing.T) {
 	if code != 0 || errs != "" || len(es) != 1 || !strings.HasPrefix(out, "wrote "+es[0]+": ") {
 		t.Errorf("status %d, said %q and %q; there is %v", code, out, errs, es)
 	}
-	if code, out, errs := captured(t, "hosts-file", "-o", "live.tar.zst"); code != 0 || errs != "" || !strings.HasPrefix(out, "wrote live.tar.zst: ") {
+	if code, out, errs := captured(t, "hosts-file", "-o", "live.tar.zst"); code != 0 || errs != "" ||
+		!strings.HasPrefix(out, "wrote live.tar.zst: ") {
 		t.Errorf("of this host: %d, %q, %q", code, out, errs)
 	}
 }
@@ -179,7 +182,8 @@ func TestRedacted(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, good := range map[string]bool{
-		strings.Repeat("0f", 16): true, strings.Repeat("0F", 16) + "\n": true, strings.Repeat("0f", 15): false, strings.Repeat("xy", 16): false, "": false,
+		strings.Repeat("0f", 16): true, strings.Repeat("0F", 16) + "\n": true, strings.Repeat("0f", 15): false,
+		strings.Repeat("xy", 16): false, "": false,
 		strings.Repeat("0f", 16) + "0": false, strings.Repeat("0f", 3000): false,
 	} {
 		if err := os.WriteFile("key", []byte(text), 0o600); err != nil {
@@ -218,11 +222,15 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"--limit -1s": "--limit -1s: must not be negative", "no-such-trap": "no trap is called", "slow": "slow is a sampled check; a capture holds what instant checks read",
+		"--limit -1s": "--limit -1s: must not be negative", "no-such-trap": "no trap is called",
+		"slow":    "slow is a sampled check; a capture holds what instant checks read",
 		"./c.tar": `"./c.tar" is not a trap's name; to write the capture there: -o ./c.tar`, "a.b": "is not a trap's name",
-		"-o root": "-o root: it is a folder; name a file", "-o pipe": "-o pipe: it is no regular file; for a pipe, use -o -", "-o /dev/full": "no regular file",
-		"-o none/c": "making a file for the capture: ", "--root none": "none does not exist: expected the folder that holds a root file system",
-		"--root text": "--root text: not a folder", "--redact-key text": "--redact-key text: not a key", "--redact-key pipe": "not a regular file",
+		"-o root": "-o root: it is a folder; name a file", "-o pipe": "-o pipe: it is no regular file; for a pipe, use -o -",
+		"-o /dev/full": "no regular file",
+		"-o none/c":    "making a file for the capture: ",
+		"--root none":  "none does not exist: expected the folder that holds a root file system",
+		"--root text":  "--root text: not a folder", "--redact-key text": "--redact-key text: not a key",
+		"--redact-key pipe":    "not a regular file",
 		"--host a --root root": "it does not go with --root", "--host a --redact-key k": "--redact-key cannot be used with --host",
 		"--host a -o none": "-o none: with --host this is a folder that is there", "--host a -o text": "with --host this is a folder",
 		"--host a no-such-trap": "no trap is called", "--host -x": "begins with -", "--hosts-file none": "none does not exist",
@@ -237,7 +245,8 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("what was refused made %v", es)
 	}
 	t.Setenv("TMPDIR", "/dev/null/none")
-	if code, _, errs := captured(t, "hosts-file", "--root", "root", "-o", "-"); code != 2 || !strings.Contains(strings.Join(strings.Fields(errs), " "), "set TMPDIR to a folder") {
+	if code, _, errs := captured(t, "hosts-file", "--root", "root", "-o", "-"); code != 2 ||
+		!strings.Contains(strings.Join(strings.Fields(errs), " "), "set TMPDIR to a folder") {
 		t.Errorf("no folder for what is temporary: %d, %q", code, errs)
 	}
 }
@@ -311,14 +320,16 @@ func TestWhatIsSaidOfACapture(t *testing.T) {
 func TestNames(t *testing.T) {
 	at := time.Date(2026, 11, 30, 9, 5, 6, 0, time.FixedZone("", 2*3600))
 	for in, want := range map[string]string{
-		"web1.example.org": "web1.example.org", "azAZ09-._": "azAZ09-._", "../../etc/passwd": "etcpasswd", "-rf": "rf", "": "host", "...": "host", "a b\x1b\n/": "ab",
+		"web1.example.org": "web1.example.org", "azAZ09-._": "azAZ09-._", "../../etc/passwd": "etcpasswd", "-rf": "rf", "": "host",
+		"...": "host", "a b\x1b\n/": "ab",
 		"büro": "bro", strings.Repeat("x", 70): strings.Repeat("x", 64), strings.Repeat("y", 64): strings.Repeat("y", 64), "`{@[/:": "host",
 	} {
 		if got := captureName(in, at); got != want+"-20261130T070506Z.tar.zst" {
 			t.Errorf("%q: %s", in, got)
 		}
 	}
-	for in, want := range map[string]string{"root@web1": "root@web1", "ssh://x@[2001:db8::1]:22": "ssh_x@_2001_db8_1_22", "../a": "_a", ".hidden": "hidden"} {
+	for in, want := range map[string]string{"root@web1": "root@web1", "ssh://x@[2001:db8::1]:22": "ssh_x@_2001_db8_1_22", "../a": "_a",
+		".hidden": "hidden"} {
 		if got := fileName(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
@@ -351,7 +362,8 @@ printf '\050\265\057\375of '$host
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	slices.Sort(lines)
-	if want := []string{"me@web2: wrote " + two[0] + ": 14 bytes", "web1: wrote " + one[0] + ": 11 bytes"}; code != 0 || errs != "" || !slices.Equal(lines, want) {
+	if want := []string{"me@web2: wrote " + two[0] + ": 14 bytes", "web1: wrote " + one[0] + ": 11 bytes"}; code != 0 || errs != "" ||
+		!slices.Equal(lines, want) {
 		t.Errorf("status %d, said %q and %q; want %q", code, out, errs, want)
 	}
 	if b, err := os.ReadFile(one[0]); string(b) != "\x28\xb5\x2f\xfdof web1" {
@@ -367,7 +379,8 @@ printf '\050\265\057\375of '$host
 	}
 	code, out, errs = captured(t, "--host", "bad,web1,poor")
 	if code != 3 || strings.Count(out, "\n") != 1 || !strings.HasPrefix(out, "web1: wrote web1-20") ||
-		!strings.Contains(errs, "fettle: could not reach bad: no route to host\n") || !strings.Contains(errs, "fettle: poor: capturing there: exit status 3: disk full\n") ||
+		!strings.Contains(errs, "fettle: could not reach bad: no route to host\n") || !strings.Contains(errs,
+		"fettle: poor: capturing there: exit status 3: disk full\n") ||
 		!strings.HasSuffix(errs, "fettle: 2 of 3 hosts gave no capture\n") {
 		t.Errorf("status %d, said %q and %q", code, out, errs)
 	}
@@ -375,7 +388,8 @@ printf '\050\265\057\375of '$host
 		t.Errorf("there are %v", es)
 	}
 	asked, err = os.ReadFile("asked")
-	if err != nil || strings.Contains(string(asked), "--network") || strings.Contains(string(asked), "--limit") || strings.Contains(string(asked), "--redact") {
+	if err != nil || strings.Contains(string(asked), "--network") || strings.Contains(string(asked), "--limit") ||
+		strings.Contains(string(asked), "--redact") {
 		t.Errorf("asked %s, %v", asked, err)
 	}
 }

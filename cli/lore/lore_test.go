@@ -51,7 +51,8 @@ func TestNewRulePasses(t *testing.T) {
 	}
 	const passed = "ok      low-limit/absent.txtar\nok      low-limit/healthy.txtar\nok      low-limit/trapped.txtar\n"
 	for _, name := range []string{"low-limit", "low-limit/", "low-limit/rule.yaml"} {
-		if code, out, errs := lore(t, "test", name); code != 0 || !strings.HasPrefix(out, passed) || strings.Contains(out, "FAILED") || errs != "" {
+		if code, out, errs := lore(t, "test", name); code != 0 || !strings.HasPrefix(out, passed) || strings.Contains(out, "FAILED") ||
+			errs != "" {
 			t.Errorf("test %s: %d, %q, %q", name, code, out, errs)
 		}
 	}
@@ -92,7 +93,8 @@ func TestCheckTellsOfEachFile(t *testing.T) {
 		{"wrong", 2, []string{"wrong/rule.yaml:"}},
 		{"wrong low-limit wrong", 2, []string{"wrong/rule.yaml:", "low-limit/rule.yaml: no mistakes", "wrong/rule.yaml:"}},
 		{"none low-limit", 2, []string{"none does not exist: expected a rule: rule.yaml, or its folder", "low-limit/rule.yaml: no mistakes"}},
-		{"own", 0, []string{"own/rule.yaml: no mistakes", "own/rule.yaml: own-trap is one of fettle's own traps: the rule is refused until it has another id"}},
+		{"own", 0, []string{"own/rule.yaml: no mistakes",
+			"own/rule.yaml: own-trap is one of fettle's own traps: the rule is refused until it has another id"}},
 		{"unused", 0, []string{"unused/rule.yaml:", "unused/rule.yaml: can be used, with warnings"}},
 		{"odd\x1b", 0, []string{`odd\x1b/rule.yaml: no mistakes`}},
 	} {
@@ -133,9 +135,11 @@ func TestTestShowsWhatDiffers(t *testing.T) {
 	code, out, errs := lore(t, "test", "low-limit")
 	for _, want := range []string{
 		"FAILED  low-limit/healthy.txtar\n    the check says:\n        clear: the limit is high enough\n    wanted:\n        clear: another\n",
-		"FAILED  low-limit/trapped.txtar\n        a trapped host has a finding\n    the check says:\n        clear: the limit is high enough\n    wanted:\n" +
+		"FAILED  low-limit/trapped.txtar\n        a trapped host has a finding\n    the check says:\n" +
+			"        clear: the limit is high enough\n    wanted:\n" +
 			"        found warning: the limit of /etc/example.conf is too low\n",
-		"FAILED  low-limit/absent.txtar\n        the section want is missing, or empty: what the check must say\n    the check says:\n        not-applicable: the example is not installed\n    wanted:\n        (nothing)\n",
+		"FAILED  low-limit/absent.txtar\n        the section want is missing, or empty: what the check must say\n" +
+			"    the check says:\n        not-applicable: the example is not installed\n    wanted:\n        (nothing)\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("not told: %q", want)
@@ -161,7 +165,8 @@ func TestTestRefuses(t *testing.T) {
 	}
 	edit(t, "wrong/rule.yaml", "severity: ", "severity: very-")
 	for args, want := range map[string]string{
-		"none": "none does not exist: expected a rule's folder, with rule.yaml and its samples", "empty": "rule.yaml does not exist: expected a rule beside its samples",
+		"none":  "none does not exist: expected a rule's folder, with rule.yaml and its samples",
+		"empty": "rule.yaml does not exist: expected a rule beside its samples",
 		"alone": "fettle: alone: ", "wrong": "wrong/rule.yaml:", "low-limit none": "none does not exist",
 	} {
 		if code, _, errs := lore(t, append([]string{"test"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(errs, want) {

@@ -234,7 +234,8 @@ func TestRefusalsNameFlagAndFile(t *testing.T) {
 		want string
 	}{
 		{[]string{"--listen", "127.0.0.1:0", "--token-file", open}, "--token-file " + open + ": others may read it: chmod 600 " + open},
-		{[]string{"--listen", "127.0.0.1:0", "--token-file", words}, "--token-file " + words + ": expected one word of at least 32 characters: openssl rand -hex 32 > " + words},
+		{[]string{"--listen", "127.0.0.1:0", "--token-file", words}, "--token-file " + words +
+			": expected one word of at least 32 characters: openssl rand -hex 32 > " + words},
 		{[]string{"--listen", "127.0.0.1:0", "--token-file", short}, "expected one word of at least 32 characters"},
 		{[]string{"--listen", "127.0.0.1:0", "--token-file", long}, "--token-file: " + long + " is larger than"},
 		{[]string{"--listen", "127.0.0.1:0", "--token-file", dir + "/none"}, "--token-file: "},
@@ -244,7 +245,8 @@ func TestRefusalsNameFlagAndFile(t *testing.T) {
 		{[]string{"--hub", "https://hub", "--hub-token-file", dir + "/none"}, "--hub-token-file: "},
 		{[]string{"--hub", "http://127.0.0.1.example.org", "--hub-token-file", words}, "expected one word of at least 1 characters"},
 		{[]string{"--hub-token-file", words}, "belong together"},
-		{[]string{"--fettle", dir}, "--fettle " + dir + ": expected the program fettle"}, {[]string{"--fettle", script}, "expected the program fettle"},
+		{[]string{"--fettle", dir}, "--fettle " + dir + ": expected the program fettle"},
+		{[]string{"--fettle", script}, "expected the program fettle"},
 		{[]string{"--allow-host", "a,"}, `--allow-host "": expected the name of a host`}, {[]string{"--allow-path", "."}, "absolute path"},
 		{[]string{"--allow-path", "/dev/null"}, "absolute path"}, {[]string{"--audit", dir}, "--audit: "},
 	} {

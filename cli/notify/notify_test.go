@@ -27,10 +27,12 @@ func TestEachChannelIsTried(t *testing.T) {
 		out  []string // what the lines begin with
 		errs string
 	}{
-		"all work":         {"notify:\n" + good, 0, []string{"ok      textfile " + dir + "/fettle.prom"}, ""},
-		"one fails":        {"notify:\n" + bad + good, 3, []string{`failed  textfile ` + dir + `/none\x1b/fettle.prom: `, "ok      textfile"}, ""},
-		"all fail":         {"notify:\n" + bad + bad, 3, []string{"failed  ", "failed  "}, ""},
-		"none is there":    {"check: {network: true}\n", 2, nil, "fettle: no channel is configured: add one under notify: in /etc/fettle/fettle.yaml\n"},
+		"all work": {"notify:\n" + good, 0, []string{"ok      textfile " + dir + "/fettle.prom"}, ""},
+		"one fails": {"notify:\n" + bad + good, 3, []string{`failed  textfile ` + dir + `/none\x1b/fettle.prom: `, "ok      textfile"},
+			""},
+		"all fail": {"notify:\n" + bad + bad, 3, []string{"failed  ", "failed  "}, ""},
+		"none is there": {"check: {network: true}\n", 2, nil,
+			"fettle: no channel is configured: add one under notify: in /etc/fettle/fettle.yaml\n"},
 		"a mistake":        {"notify:\n  - mail: -x\n", 2, nil, ":2:11: mail"},
 		"of another trap":  {"check: {skip: [none]}\nnotify:\n" + good, 2, nil, ":1:16: no trap is called"},
 		"no configuration": {"", 2, nil, "no channel"},

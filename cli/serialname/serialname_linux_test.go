@@ -36,7 +36,8 @@ var namer = &trap.Trap{
 		return nil
 	},
 	Plan: func(_ context.Context, _ *host.Host, f trap.Finding) (remedy.Plan, error) {
-		title := fmt.Sprintf("call %s %s (by %q, profile %q, modem %q)", f.Chosen("device"), f.Subject, f.Chosen("by"), f.Chosen("profile"), f.Chosen("modem"))
+		title := fmt.Sprintf("call %s %s (by %q, profile %q, modem %q)", f.Chosen("device"), f.Subject, f.Chosen("by"), f.Chosen("profile"),
+			f.Chosen("modem"))
 		return remedy.Plan{Title: title, Steps: []step.Step{step.File{Path: "/etc/fettle-test", Content: []byte("x\n")}}}, nil
 	},
 }
@@ -101,12 +102,14 @@ func profile(t *testing.T, name, rest string) serialname.Profile {
 
 // TestOnlyWhatIsAskedForIsSent: by default nothing is, and what anything matches counts only by name.
 func TestOnlyWhatIsAskedForIsSent(t *testing.T) {
-	all := []serialname.Profile{profile(t, "banner", "Expect=x\n"), profile(t, "hears", "Expect=x\n"), profile(t, "asks", "Send=\"a\"\nExpect=x\n")}
+	all := []serialname.Profile{profile(t, "banner", "Expect=x\n"), profile(t, "hears", "Expect=x\n"),
+		profile(t, "asks", "Send=\"a\"\nExpect=x\n")}
 	for _, c := range []struct {
 		o    probeOptions
 		want string
 	}{
-		{probeOptions{}, "hears"}, {probeOptions{write: true}, "hears asks"}, {probeOptions{profile: "banner"}, "banner"}, {probeOptions{profile: "asks"}, "asks"},
+		{probeOptions{}, "hears"}, {probeOptions{write: true}, "hears asks"}, {probeOptions{profile: "banner"}, "banner"},
+		{probeOptions{profile: "asks"}, "asks"},
 		{probeOptions{profile: "hears", write: true}, "hears"}, {probeOptions{profile: "hears", expect: "y+"}, "hears"},
 	} {
 		got, err := c.o.choose(all)
@@ -121,7 +124,8 @@ func TestOnlyWhatIsAskedForIsSent(t *testing.T) {
 			t.Errorf("%+v: it expects %s", c.o, got[0].Expect)
 		}
 	}
-	if _, err := (probeOptions{profile: "other"}).choose(all); err == nil || err.Error() != `there is no profile "other": expected one of banner, hears, asks` {
+	if _, err := (probeOptions{profile: "other"}).choose(all); err == nil ||
+		err.Error() != `there is no profile "other": expected one of banner, hears, asks` {
 		t.Errorf("one that is not there: %v", err)
 	}
 }
@@ -165,7 +169,8 @@ func TestProbesAreTold(t *testing.T) {
 		{devices: []string{says}, out: hit}, {devices: []string{strings.TrimPrefix(says, "/dev/pts/")}, code: 3, errs: "/dev/"},
 		{devices: []string{says}, quiet: true}, {devices: []string{silent}, code: 1, out: silent + ": not recognised\n"},
 		{devices: []string{silent}, quiet: true, code: 1}, {devices: []string{silent, says}, out: silent + ": not recognised\n" + hit},
-		{devices: []string{file}, code: 3, errs: file + " is not a serial line"}, {devices: []string{file, says, file + "0"}, code: 3, out: hit, errs: file},
+		{devices: []string{file}, code: 3, errs: file + " is not a serial line"}, {devices: []string{file, says, file + "0"}, code: 3,
+			out: hit, errs: file},
 		{devices: []string{"ttyUSB7"}, code: 1, out: busy}, {devices: []string{"/dev/ttyUSB7", says}, out: busy + hit},
 		{devices: nil, code: 1},
 	} {
@@ -178,7 +183,8 @@ func TestProbesAreTold(t *testing.T) {
 	}
 	var out, errs strings.Builder
 	a := &app.App{Program: "fettle", Stdout: &out, Stderr: &errs}
-	if code := a.End(ask(t.Context(), a, []string{file, file + "0"}, one, nil, probeOptions{})); code != 3 || !strings.Contains(errs.String(), file+" is not") ||
+	if code := a.End(ask(t.Context(), a, []string{file, file + "0"}, one, nil, probeOptions{})); code != 3 ||
+		!strings.Contains(errs.String(), file+" is not") ||
 		!strings.Contains(errs.String(), file+"0: no such file") {
 		t.Errorf("two that cannot be probed: %d, %s", code, errs.String())
 	}
@@ -188,7 +194,8 @@ func TestProbesAreTold(t *testing.T) {
 func TestLongAnswersAreCut(t *testing.T) {
 	long := line(t, "hello"+strings.Repeat(".", 200)+"!")
 	var out strings.Builder
-	if err := ask(t.Context(), &app.App{Stdout: &out}, []string{long}, []serialname.Profile{profile(t, "hello", "Expect=hello\\.+!\n")}, nil, probeOptions{}); err != nil {
+	if err := ask(t.Context(), &app.App{Stdout: &out}, []string{long}, []serialname.Profile{profile(t, "hello", "Expect=hello\\.+!\n")},
+		nil, probeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	_, answer, _ := strings.Cut(out.String(), "\n")
@@ -198,10 +205,12 @@ func TestLongAnswersAreCut(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	first := port{Device: serialname.Device{Kernel: "ttyUSB0", Vendor: "0403", Product: "6001", Serial: "A1", Manufacturer: "FTDI", Model: "UART\x1b", Port: "1-1.2",
+	first := port{Device: serialname.Device{Kernel: "ttyUSB0", Vendor: "0403", Product: "6001", Serial: "A1", Manufacturer: "FTDI",
+		Model: "UART\x1b", Port: "1-1.2",
 		Interface: "00", IDPath: "pci-1", Driver: "ftdi_sio", SubPort: "0", Links: []string{"meter", "serial/by-id/x"}},
 		Users: []serialname.Holder{{PID: 7, Name: "gpsd"}}}
-	second := port{Device: serialname.Device{Kernel: "ttyACM1", Vendor: "1a86", Product: "55d4", Model: "UART", Port: "2-1", Interface: "02", SubPort: "1", Driver: "cdc_acm"}}
+	second := port{Device: serialname.Device{Kernel: "ttyACM1", Vendor: "1a86", Product: "55d4", Model: "UART", Port: "2-1",
+		Interface: "02", SubPort: "1", Driver: "cdc_acm"}}
 	shared, none := first, second
 	shared.Shared, shared.Links, shared.Users = true, nil, nil
 	none.Shared = true
@@ -222,9 +231,11 @@ func TestList(t *testing.T) {
 		doc  document
 		want string
 	}{
-		{document{}, "There is no USB serial device.\n"}, {document{Devices: []port{first}}, firstText}, {document{Devices: []port{first, second}}, firstText + "\n" + secondText},
+		{document{}, "There is no USB serial device.\n"}, {document{Devices: []port{first}}, firstText},
+		{document{Devices: []port{first, second}}, firstText + "\n" + secondText},
 		{document{Devices: []port{second}, Unseen: 1}, secondText + "\nProcesses of other users could not be inspected: that needs root.\n\n"},
-		{document{Devices: []port{shared}}, "/dev/ttyUSB0  0403:6001  FTDI UART\\x1b\n  serial   A1, which another device has too\n  port     1-1.2, interface 00  pci-1\n  driver   ftdi_sio\n"},
+		{document{Devices: []port{shared}}, "/dev/ttyUSB0  0403:6001  FTDI UART\\x1b\n  serial   A1, which another device has too\n" +
+			"  port     1-1.2, interface 00  pci-1\n  driver   ftdi_sio\n"},
 		{document{Devices: []port{none}}, strings.Replace(secondText, "none", "none, and another device of this kind is there", 1)},
 	} {
 		var out strings.Builder
@@ -243,15 +254,20 @@ func plug(t *testing.T, kernel, port, serial string) {
 	usb := "/sys/devices/pci0000:00/usb1/" + port
 	iface := usb + "/" + port + ":1.0"
 	own := iface + "/" + kernel
-	for name, text := range map[string]string{usb + "/idVendor": "0403", usb + "/idProduct": "6001", usb + "/serial": serial, usb + "/manufacturer": "FTDI",
-		usb + "/product": "UART", iface + "/bInterfaceNumber": "00", own + "/port_number": "0", own + "/tty/" + kernel + "/dev": "188:" + kernel[6:]} {
+	for name, text := range map[string]string{
+		usb + "/idVendor": "0403", usb + "/idProduct": "6001", usb + "/serial": serial, usb + "/manufacturer": "FTDI",
+		usb + "/product": "UART", iface + "/bInterfaceNumber": "00", own + "/port_number": "0",
+		own + "/tty/" + kernel + "/dev": "188:" + kernel[6:],
+	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text+"\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, to := range map[string]string{"/sys/class/tty/" + kernel: own + "/tty/" + kernel, own + "/tty/" + kernel + "/subsystem": "/sys/class/tty",
+	for name, to := range map[string]string{
+		"/sys/class/tty/" + kernel: own + "/tty/" + kernel, own + "/tty/" + kernel + "/subsystem": "/sys/class/tty",
 		own + "/subsystem": "/sys/bus/usb-serial", own + "/driver": "/sys/bus/usb-serial/drivers/ftdi_sio", iface + "/subsystem": "/sys/bus/usb",
-		usb + "/subsystem": "/sys/bus/usb"} {
+		usb + "/subsystem": "/sys/bus/usb",
+	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.Symlink(to, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +282,8 @@ func TestThisHost(t *testing.T) {
 	gps := line(t, "$GPGLL,5300.97914,N,00259.98174,E,125926,A*28\r\n")
 	old := t.TempDir()
 	if err := errors.Join(unix.Mount("/dev", old, "", unix.MS_BIND|unix.MS_REC, ""), unix.Mount("none", "/dev", "tmpfs", 0, ""),
-		unix.Mount("none", "/sys/class", "tmpfs", 0, ""), unix.Mount("none", "/sys/devices", "tmpfs", 0, ""), os.Mkdir("/dev/pts", 0o755), unix.Mount(old+"/pts", "/dev/pts", "", unix.MS_BIND, ""),
+		unix.Mount("none", "/sys/class", "tmpfs", 0, ""), unix.Mount("none", "/sys/devices", "tmpfs", 0, ""), os.Mkdir("/dev/pts", 0o755),
+		unix.Mount(old+"/pts", "/dev/pts", "", unix.MS_BIND, ""),
 		os.WriteFile("/dev/null", nil, 0o666), unix.Mount(old+"/null", "/dev/null", "", unix.MS_BIND, "")); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +324,8 @@ func TestThisHost(t *testing.T) {
 		return d
 	}
 	t.Run("one", func(t *testing.T) {
-		want := "/dev/ttyUSB0  0403:6001  FTDI UART\n  serial   A1\n  port     1-1, interface 00  \n  driver   ftdi_sio\n  open in  " + user + "\n"
+		want := "/dev/ttyUSB0  0403:6001  FTDI UART\n  serial   A1\n  port     1-1, interface 00  \n  driver   ftdi_sio\n  open in  " + user +
+			"\n"
 		if code, out, errs := called(t, "list"); code != 0 || out != want || errs != "" {
 			t.Errorf("%d, %q, %q; want %q", code, out, errs, want)
 		}
@@ -333,7 +351,8 @@ func TestThisHost(t *testing.T) {
 				t.Errorf("%s: %d, %q, %q", flag, code, out, errs)
 			}
 		}
-		if code, out, errs := called(t, "probe", "--profile", "nmea-gps", "/dev/ttyUSB1"); code != 0 || !strings.HasPrefix(out, gps) || errs != "" {
+		if code, out, errs := called(t, "probe", "--profile", "nmea-gps", "/dev/ttyUSB1"); code != 0 || !strings.HasPrefix(out, gps) ||
+			errs != "" {
 			t.Errorf("of one: %d, %q, %q", code, out, errs)
 		}
 	})
@@ -349,8 +368,10 @@ func TestThisHost(t *testing.T) {
 				t.Errorf("%s: %d, %q, %q; want %q", args, code, out, errs, want)
 			}
 		}
-		refused(t, map[string]string{"set meter --for ttyUSB9": "--for: ttyUSB9 is not a USB serial device that is plugged in: there are ttyUSB0, ttyUSB1",
-			"set meter --for ttyUSB0": "there is no terminal to ask on"})
+		refused(t, map[string]string{
+			"set meter --for ttyUSB9": "--for: ttyUSB9 is not a USB serial device that is plugged in: there are ttyUSB0, ttyUSB1",
+			"set meter --for ttyUSB0": "there is no terminal to ask on",
+		})
 		code, out, errs := apptest.Run(t.Context(), app.App{}, Cmd, "serialname", "set", "meter", "--for", "ttyUSB0", "--plan")
 		if code != 3 || out != "" || !strings.Contains(errs, "no trap that sets up serialname") {
 			t.Errorf("without the trap: %d, %q, %q", code, out, errs)

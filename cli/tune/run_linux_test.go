@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 }
 
 // settings are what a kernel has whose KSM nobody set.
-var settings = map[string]string{"run": "0", "pages_to_scan": "100", "sleep_millisecs": "20", "smart_scan": "0", "advisor_mode": "[none] scan-time"}
+var settings = map[string]string{"run": "0", "pages_to_scan": "100", "sleep_millisecs": "20", "smart_scan": "0",
+	"advisor_mode": "[none] scan-time"}
 
 // kernel makes KSM's files, in a mount namespace.
 func kernel(t *testing.T) *ksm.Kernel {
@@ -46,7 +47,8 @@ func kernel(t *testing.T) *ksm.Kernel {
 	for name, value := range settings {
 		put(t, name, value)
 	}
-	for _, name := range []string{"pages_shared", "pages_sharing", "pages_unshared", "pages_volatile", "full_scans", "pages_scanned", "general_profit"} {
+	for _, name := range []string{"pages_shared", "pages_sharing", "pages_unshared", "pages_volatile", "full_scans", "pages_scanned",
+		"general_profit"} {
 		put(t, name, "0")
 	}
 	k, err := ksm.Open("")
@@ -210,7 +212,8 @@ func TestTuneKSM(t *testing.T) {
 		unchanged(t, "after")
 	})
 	t.Run("cannot listen", func(t *testing.T) {
-		if code, out, errs := tuned(t, "ksm", "--listen", "192.0.2.1:1"); code != 2 || out != "" || !strings.Contains(errs, "address of the loopback") {
+		if code, out, errs := tuned(t, "ksm", "--listen", "192.0.2.1:1"); code != 2 || out != "" ||
+			!strings.Contains(errs, "address of the loopback") {
 			t.Errorf("%d, %q, %q", code, out, errs)
 		}
 		unchanged(t, "after")
@@ -219,11 +222,13 @@ func TestTuneKSM(t *testing.T) {
 		if err := os.Chmod(ksm.LeaseDir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if code, out, errs := tuned(t, "ksm"); code != 2 || out != "" || !strings.Contains(errs, "must be a folder that only this user can write to") {
+		if code, out, errs := tuned(t, "ksm"); code != 2 || out != "" || !strings.Contains(errs,
+			"must be a folder that only this user can write to") {
 			t.Errorf("%d, %q, %q", code, out, errs)
 		}
 		put(t, "../../../../run/fettle/ksm.json", "[]")
-		if code, out, errs := tuned(t, "ksm", "--give-back"); code != 3 || out != "" || !strings.Contains(errs, "must be a folder that only this user") {
+		if code, out, errs := tuned(t, "ksm", "--give-back"); code != 3 || out != "" ||
+			!strings.Contains(errs, "must be a folder that only this user") {
 			t.Errorf("to give back: %d, %q, %q", code, out, errs)
 		}
 	})

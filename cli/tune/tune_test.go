@@ -22,15 +22,17 @@ func tuned(t *testing.T, args ...string) (code int, out, errs string) {
 
 func TestRefusals(t *testing.T) {
 	for args, want := range map[string]string{
-		"--cpu 0.09%": "--cpu 0.09%: expected 0.1% to 100%", "--cpu 100.1%": "--cpu 100.1%: expected 0.1% to 100%", "--cpu 20": "--cpu 20: expected",
+		"--cpu 0.09%": "--cpu 0.09%: expected 0.1% to 100%", "--cpu 100.1%": "--cpu 100.1%: expected 0.1% to 100%",
+		"--cpu 20":   "--cpu 20: expected",
 		"--cpu NaN%": "expected 0.1% to 100%", "--cpu x%": "expected 0.1% to 100%", "--peak 0.9%": "--peak 0.9%: expected 1% to 100%",
 		"--free -1%": "--free -1%: expected 0% to 100%", "--pressure 0%": "--pressure 0%: expected 0.1% to 100%",
 		"--target-saved 40":   "--target-saved 40: expected a size with MiB, GiB or TiB, as 40GiB",
 		"--target-saved 0GiB": "expected a size", "--target-saved -1GiB": "expected a size", "--target-saved xGiB": "expected a size",
 		"--target-saved 40KiB": "expected a size", "--target-saved 1048576TiB": "expected a size",
 		"--every 999ms": "--every 999ms: expected at least 1s", "--textfile ksm.txt": "end in .prom",
-		"--textfile no/such/folder/ksm.prom": "no such file", "--once --unit": "", "--unit --textfile ksm.prom": "a service needs an absolute path",
-		"--unit --cpu 0%": "--cpu 0%: expected", "--give-back --once": "", "x": "usage: ",
+		"--textfile no/such/folder/ksm.prom": "no such file", "--once --unit": "",
+		"--unit --textfile ksm.prom": "a service needs an absolute path",
+		"--unit --cpu 0%":            "--cpu 0%: expected", "--give-back --once": "", "x": "usage: ",
 	} {
 		code, out, errs := tuned(t, append([]string{"ksm"}, strings.Fields(args)...)...)
 		if said := strings.Join(strings.Fields(errs), " "); code != 2 || !strings.Contains(said, want) || out != "" {
@@ -66,7 +68,8 @@ func TestUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all strings.Builder
-	for _, args := range []string{"", "--cpu 30% --every 30m --target-saved 40GiB --textfile /var/lib/ksm.prom", "--listen 127.0.0.1:9798 --free 100%"} {
+	for _, args := range []string{"", "--cpu 30% --every 30m --target-saved 40GiB --textfile /var/lib/ksm.prom",
+		"--listen 127.0.0.1:9798 --free 100%"} {
 		code, out, errs := tuned(t, append([]string{"ksm", "--unit"}, strings.Fields(args)...)...)
 		if code != 0 || errs != "" {
 			t.Errorf("%s: %d, %s", args, code, errs)
@@ -76,7 +79,8 @@ func TestUnits(t *testing.T) {
 	means.Written(t, "testdata/units.txt", all.String())
 
 	_, out, _ := tuned(t, "ksm", "--unit", "--textfile", `/a b/50%/$x/"q"\'/ksm.prom`)
-	for _, want := range []string{` --textfile "/a b/50%%/$$x/\"q\"\\'/ksm.prom"` + "\n", "\nReadWritePaths=/sys/kernel/mm/ksm \"/a b/50%%/$x/\\\"q\\\"\\\\'\"\n"} {
+	for _, want := range []string{` --textfile "/a b/50%%/$$x/\"q\"\\'/ksm.prom"` + "\n",
+		"\nReadWritePaths=/sys/kernel/mm/ksm \"/a b/50%%/$x/\\\"q\\\"\\\\'\"\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -84,7 +88,8 @@ func TestUnits(t *testing.T) {
 }
 
 func TestEscaped(t *testing.T) {
-	for in, want := range map[string]string{"/a": "/a", "a b": `"a b"`, "a\tb": "\"a\tb\"", "a;b": `"a;b"`, "it's": `"it's"`, "50%": "50%%", `a\b`: `a\\b`, `"`: `\"`} {
+	for in, want := range map[string]string{"/a": "/a", "a b": `"a b"`, "a\tb": "\"a\tb\"", "a;b": `"a;b"`, "it's": `"it's"`,
+		"50%": "50%%", `a\b`: `a\\b`, `"`: `\"`} {
 		if got := escaped(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}

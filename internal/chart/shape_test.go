@@ -192,7 +192,8 @@ func TestTextLeavesOutWhatItCannotDraw(t *testing.T) {
 	odd := Curve{Name: "odd", X: []float64{0, 1}, Y: []float64{1}}
 	oddPoints := Curve{Name: "c", X: []float64{0, 1, 2}, Y: []float64{900}, Points: true}
 	p := Plot{Title: "t", Curves: []Curve{{Name: "empty"}, odd, oddPoints, curve("good", 0, 1, 1, 1)}}
-	if got := p.Text(26, 4); !strings.HasSuffix(got, "\n         A  good\n") || strings.Contains(got, "odd") || strings.Contains(got, "empty") ||
+	if got := p.Text(26, 4); !strings.HasSuffix(got, "\n         A  good\n") || strings.Contains(got, "odd") ||
+		strings.Contains(got, "empty") ||
 		!strings.Contains(got, "\n      1 |AAAAAAAAAAAAAAAAA\n") {
 		t.Error(got)
 	}
@@ -219,7 +220,8 @@ func TestTextSparesOutliers(t *testing.T) {
 	points.Y[50], points.Y[60], points.Y[70] = 1000, 1000, math.Inf(1)
 	points.Y[80], points.Y[90] = math.NaN(), math.Inf(-1)
 	p := Plot{Title: "t", Curves: []Curve{points, curve("c", 0, 5, 199, 5)}}
-	if got := p.Text(26, 9); !strings.Contains(got, "\n     10 |.................\n") || !strings.Contains(got, "\n      5 |AAAAAAAAAAAAAAAAA\n") {
+	if got := p.Text(26, 9); !strings.Contains(got, "\n     10 |.................\n") ||
+		!strings.Contains(got, "\n      5 |AAAAAAAAAAAAAAAAA\n") {
 		t.Error(got)
 	}
 	for i := range 5 {
@@ -252,8 +254,9 @@ func TestTextRoundsItsNumbers(t *testing.T) {
 
 func TestShort(t *testing.T) {
 	for f, want := range map[float64]string{
-		0: "0", 0.001: "0.001", 0.00099: "0.00099", 0.000123: "0.00012", -0.000123: "-0.00012", 0.12345: "0.123", 1: "1", 99.96: "100", 99.94: "99.9",
-		100: "100", 100.4: "100", 123.5: "124", -100.5: "-100", 999_999: "999999", 1_000_000: "1e+06", 1_234_567: "1.2e+06", -2e9: "-2e+09",
+		0: "0", 0.001: "0.001", 0.00099: "0.00099", 0.000123: "0.00012", -0.000123: "-0.00012", 0.12345: "0.123", 1: "1", 99.96: "100",
+		99.94: "99.9",
+		100:   "100", 100.4: "100", 123.5: "124", -100.5: "-100", 999_999: "999999", 1_000_000: "1e+06", 1_234_567: "1.2e+06", -2e9: "-2e+09",
 		-1: "-1", -12.34: "-12.3",
 	} {
 		if got := Short(f); got != want {
@@ -264,7 +267,8 @@ func TestShort(t *testing.T) {
 
 func TestRoundedToWhatCanBeTold(t *testing.T) {
 	for _, c := range []struct{ f, step, want float64 }{
-		{1234.56, 0, 1234.56}, {1234.56, math.NaN(), 1234.56}, {1234.56, 1, 1235}, {1234.56, 9.99, 1235}, {1234.56, 10, 1230}, {1234.56, 250, 1200},
+		{1234.56, 0, 1234.56}, {1234.56, math.NaN(), 1234.56}, {1234.56, 1, 1235}, {1234.56, 9.99, 1235}, {1234.56, 10, 1230},
+		{1234.56, 250, 1200},
 		{1234.56, 0.5, 1234.6}, {1234.56, 0.01, 1234.56}, {-3e-11, 0.1, 0}, {-1234.56, 10, -1230}, {1234.56, -1, 1234.56},
 	} {
 		if got := to(c.f, c.step); got != c.want || math.Signbit(got) != math.Signbit(c.want) {

@@ -112,7 +112,8 @@ func TestAnswersAtTheBounds(t *testing.T) {
 		{"HTTP/1.1 300 x\r\nLocation: ftp://h/\r\n\r\n", "redirects to \"ftp://h/\", which cannot be followed", 0},
 		{"HTTP/1.1 399 x\r\nLocation: http://[::1\r\n\r\n", "which cannot be followed", 0},
 	} {
-		if res, body, err := get(t, tt.answer, Options{Limit: tt.limit, Stall: 3 * time.Second}); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if res, body, err := get(t, tt.answer, Options{Limit: tt.limit, Stall: 3 * time.Second}); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%.60q: %+v, %q, %v; want %q", tt.answer, res, body, err, tt.want)
 		}
 	}
@@ -120,7 +121,8 @@ func TestAnswersAtTheBounds(t *testing.T) {
 
 // TestBodiesThatEndEarly are no whole ones, whoever closes them.
 func TestBodiesThatEndEarly(t *testing.T) {
-	for _, answer := range []string{"Transfer-Encoding: chunked\r\n\r\n5\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "Transfer-Encoding: chunked\r\n\r\n",
+	for _, answer := range []string{"Transfer-Encoding: chunked\r\n\r\n5\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n",
 		"Content-Length: 6\r\n\r\nhello"} {
 		soon(t, answer, func() {
 			res, err := Get(t.Context(), raw(t, ok+answer, false), Options{})
@@ -132,13 +134,15 @@ func TestBodiesThatEndEarly(t *testing.T) {
 			}
 		})
 	}
-	for _, from := range []io.Reader{strings.NewReader("hello"), iotest.DataErrReader(strings.NewReader("hello")), iotest.OneByteReader(strings.NewReader("hello, world"))} {
+	for _, from := range []io.Reader{strings.NewReader("hello"), iotest.DataErrReader(strings.NewReader("hello")),
+		iotest.OneByteReader(strings.NewReader("hello, world"))} {
 		if b, err := all(&whole{r: from, left: 5}); err != nil || string(b) != "hello" {
 			t.Errorf("%q, %v", b, err)
 		}
 	}
 	broken := errors.New("broken")
-	for name, r := range map[string]io.Reader{"announced": &whole{r: iotest.ErrReader(broken), left: 5}, "chunks": &chunks{r: bufio.NewReader(iotest.ErrReader(broken))},
+	for name, r := range map[string]io.Reader{"announced": &whole{r: iotest.ErrReader(broken), left: 5},
+		"chunks":  &chunks{r: bufio.NewReader(iotest.ErrReader(broken))},
 		"a chunk": &chunks{r: bufio.NewReader(io.MultiReader(strings.NewReader("5\r\nab"), iotest.ErrReader(broken)))}} {
 		if _, err := all(r); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)
@@ -153,7 +157,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%.40s: %v", good, err)
 		}
 	}
-	for _, bad := range []string{address + "x", "", "host/path", "file:///etc/passwd", "http://", "http:///x", "http://a b/", "http://me@host/", "https://:80/"} {
+	for _, bad := range []string{address + "x", "", "host/path", "file:///etc/passwd", "http://", "http:///x", "http://a b/",
+		"http://me@host/", "https://:80/"} {
 		if _, err := Parse(bad); err == nil || !strings.Contains(err.Error(), "is no URL as http://HOST/PATH") {
 			t.Errorf("%.40s: %v", bad, err)
 		}
@@ -231,7 +236,8 @@ func TestConnectionsAreClosed(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	for name, answer := range map[string]string{"before an answer": "", "in the header": ok, "in the body": ok + "Content-Length: 10\r\n\r\nabc"} {
+	for name, answer := range map[string]string{"before an answer": "", "in the header": ok, "in the body": ok +
+		"Content-Length: 10\r\n\r\nabc"} {
 		address, gone := closes(t, answer)
 		soon(t, name, func() {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -277,10 +283,12 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%s: %+v, %v", path, res, err)
 		}
 	}
-	if _, err := Get(t.Context(), s.URL+"/a", Options{Redirects: 1}); err == nil || !strings.Contains(err.Error(), "redirects more than 1 times") {
+	if _, err := Get(t.Context(), s.URL+"/a", Options{Redirects: 1}); err == nil ||
+		!strings.Contains(err.Error(), "redirects more than 1 times") {
 		t.Errorf("one at most: %v", err)
 	}
-	if res, err := Get(t.Context(), s.URL+"/a", Options{Redirects: -1}); err != nil || res.Status != http.StatusFound || res.URL != s.URL+"/a" {
+	if res, err := Get(t.Context(), s.URL+"/a", Options{Redirects: -1}); err != nil || res.Status != http.StatusFound ||
+		res.URL != s.URL+"/a" {
 		t.Errorf("none at all: %+v, %v", res, err)
 	}
 }
@@ -298,7 +306,8 @@ func (unreadable) Read([]byte) (int, error)    { return 0, io.ErrNoProgress }
 
 func TestBrokenConnections(t *testing.T) {
 	for want, wrap := range map[error]func(net.Conn) net.Conn{
-		io.ErrClosedPipe: func(c net.Conn) net.Conn { return unwritable{c} }, io.ErrNoProgress: func(c net.Conn) net.Conn { return unreadable{c} },
+		io.ErrClosedPipe: func(c net.Conn) net.Conn { return unwritable{c} },
+		io.ErrNoProgress: func(c net.Conn) net.Conn { return unreadable{c} },
 	} {
 		var dialled string
 		dial := func(_ context.Context, network, address string) (net.Conn, error) {
@@ -387,7 +396,8 @@ func TestProxyOverTLS(t *testing.T) {
 		if b, err := all(res.Body); err != nil || !bytes.Equal(b, []byte("by proxy")) || fmt.Sprint(asked) != "[http://www.corp.invalid/x]" {
 			t.Errorf("%q, %v; asked %q", b, err, asked)
 		}
-		if _, err := Get(t.Context(), "http://www.corp.invalid/x", Options{}); err == nil || !strings.Contains(err.Error(), "through the proxy 127.0.0.1:") ||
+		if _, err := Get(t.Context(), "http://www.corp.invalid/x", Options{}); err == nil ||
+			!strings.Contains(err.Error(), "through the proxy 127.0.0.1:") ||
 			!strings.Contains(err.Error(), "certificate") {
 			t.Errorf("with a certificate that nobody knows: %v", err)
 		}

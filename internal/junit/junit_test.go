@@ -112,7 +112,8 @@ func TestFullDiskIsTold(t *testing.T) {
 	if err := all.Write(&full{}); !errors.Is(err, errFull) {
 		t.Errorf("a document: %v", err)
 	}
-	for room, said := range map[int][]bool{0: {true, true, true}, 1: {true, true, true}, 2: {false, true, true}, 3: {false, false, true}, 4: {}} {
+	for room, said := range map[int][]bool{0: {true, true, true}, 1: {true, true, true}, 2: {false, true, true}, 3: {false, false, true},
+		4: {}} {
 		s := NewStream(&full{room}, "x")
 		for i, err := range []error{s.Add(first), s.Add(first), s.End()} {
 			if want := len(said) > 0 && said[i]; errors.Is(err, errFull) != want {

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 }
 
 func TestParseReadsArgs(t *testing.T) {
-	for _, g := range []Guest{{MiB: 1, Ready: "/run/ready"}, {MiB: 4096, Equal: 0.75, Churn: 12.5, Ready: "r"}, {MiB: 2, Equal: 1, Churn: 1e-3, Ready: ""}} {
+	for _, g := range []Guest{{MiB: 1, Ready: "/run/ready"}, {MiB: 4096, Equal: 0.75, Churn: 12.5, Ready: "r"},
+		{MiB: 2, Equal: 1, Churn: 1e-3, Ready: ""}} {
 		a := g.Args()
 		if got, err := Parse(a); err != nil || got != g {
 			t.Errorf("%q: %+v, %v; want %+v", a, got, err, g)

@@ -50,7 +50,8 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "xabc", 1}, {"abc", "abcx", 1}, {"abc", "bc", 1},
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "xabc", 1}, {"abc", "abcx", 1},
+		{"abc", "bc", 1},
 		{"ab", "ba", 1}, {"abcd", "badc", 2}, {"abcd", "acbd", 1}, {"kitten", "sitting", 3}, {"saturday", "sunday", 3},
 		{"abc", "cba", 2}, {"ca", "abc", 3}, {"aab", "aba", 1}, {"abab", "baba", 2},
 	} {

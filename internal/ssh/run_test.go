@@ -22,7 +22,8 @@ import (
 func fakeSSH(t *testing.T) (program string, asked func() []string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "ssh")
-	text := "#!/bin/sh\n" + `echo "$*" >> "$0.asked"` + "\n" + `[ "$1" = -O ] && exit` + "\n" + `for command; do :; done; exec /bin/sh -c "$command"` + "\n"
+	text := "#!/bin/sh\n" + `echo "$*" >> "$0.asked"` + "\n" + `[ "$1" = -O ] && exit` + "\n" +
+		`for command; do :; done; exec /bin/sh -c "$command"` + "\n"
 	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,8 @@ func TestRunTellsHowItEnded(t *testing.T) {
 		}
 	}
 	gone := &Client{ssh: filepath.Join(t.TempDir(), "none"), open: map[string]bool{}}
-	if _, _, err := gone.Run(t.Context(), "web", "true", nil, nil); err == nil || !strings.HasPrefix(err.Error(), "the connection was lost (ssh: ") {
+	if _, _, err := gone.Run(t.Context(), "web", "true", nil, nil); err == nil || !strings.HasPrefix(err.Error(),
+		"the connection was lost (ssh: ") {
 		t.Errorf("without the program: %v", err)
 	}
 }
@@ -346,7 +348,8 @@ func TestArgs(t *testing.T) {
 		!strings.HasSuffix(a, "-o ControlMaster=auto -o ControlPath=/run/x/%C -o ControlPersist=60 -- web true") {
 		t.Error(a)
 	}
-	for connect, want := range map[time.Duration]string{0: "ConnectTimeout=1", 100 * time.Millisecond: "ConnectTimeout=1", 10 * time.Second: "ConnectTimeout=10"} {
+	for connect, want := range map[time.Duration]string{0: "ConnectTimeout=1", 100 * time.Millisecond: "ConnectTimeout=1",
+		10 * time.Second: "ConnectTimeout=10"} {
 		c := &Client{opt: Options{Connect: connect}}
 		if a := c.args("web", "true"); !slices.Contains(a, want) || slices.Contains(a, "-F") {
 			t.Errorf("%s: %q", connect, a)
@@ -357,7 +360,8 @@ func TestArgs(t *testing.T) {
 func TestScript(t *testing.T) {
 	c := opened(t, Options{})
 	var out, errs bytes.Buffer
-	exit, err := c.Script(t.Context(), "web", `cat; echo $0 $# $2 $1; echo "to err" >&2; exit 9`, []string{"a=b,c", "100%"}, strings.NewReader("in "), &out,
+	exit, err := c.Script(t.Context(), "web", `cat; echo $0 $# $2 $1; echo "to err" >&2; exit 9`, []string{"a=b,c", "100%"},
+		strings.NewReader("in "), &out,
 		&errs)
 	if exit != 9 || err != nil || out.String() != "in fettle 2 100% a=b,c\n" || errs.String() != "to err\n" {
 		t.Errorf("status %d, %v, said %q and %q", exit, err, out.String(), errs.String())
@@ -388,7 +392,8 @@ func TestScript(t *testing.T) {
 }
 
 func TestErrorTellsWhatWasReached(t *testing.T) {
-	for want, e := range map[string]*Error{"web: no fettle": {"web", true, "no fettle"}, "could not reach web: timeout": {"web", false, "timeout"}} {
+	for want, e := range map[string]*Error{"web: no fettle": {"web", true, "no fettle"},
+		"could not reach web: timeout": {"web", false, "timeout"}} {
 		if e.Error() != want {
 			t.Errorf("%q, want %q", e.Error(), want)
 		}
@@ -399,7 +404,8 @@ func TestWords(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "", "\n \n": "", "a\n": "a", "a\nb\nc": "a; b; c", "a\nb\n\n c \r\nd\n": "b; c; d",
 		"Warning: Permanently added 'x' (ED25519) to the list of known hosts.\nPermission denied\n": "Permission denied",
-		"Warning: remote host identification has changed":                                           "Warning: remote host identification has changed",
+
+		"Warning: remote host identification has changed": "Warning: remote host identification has changed",
 	} {
 		if got := Words(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

@@ -113,15 +113,17 @@ func TestRead(t *testing.T) {
 		"the old alone": {host: names + save, want: old},
 		"the old one for IPv6": {host: nft + names6 + "-- command/ip6tables-legacy-save --\n*filter\n:INPUT ACCEPT [0:0]\n",
 			want: []Chain{{Family: Legacy6, Table: "filter", Name: "INPUT", Hook: "policy accept"}}},
-		"the old one has no tables":  {host: "-- root/proc/net/ip_tables_names --\n-- root/proc/net/ip6_tables_names --\n" + rules, want: Parse(ruleset)},
+		"the old one has no tables": {host: "-- root/proc/net/ip_tables_names --\n-- root/proc/net/ip6_tables_names --\n" + rules,
+			want: Parse(ruleset)},
 		"another module":             {host: "-- root/proc/modules --\nx 1\nnf_tables_set 1 2\nnf_conntrack 1\n"},
 		"nft is not there":           {host: loaded, err: "nft"},
 		"nor here":                   {host: "-- root/proc/modules --\nnf_tables 1 2\nx 1\n", err: "nft"},
 		"nft fails":                  {host: nft + "exit 1\nOperation not permitted\n", err: "nft list ruleset failed with status 1"},
 		"nft is refused":             {host: "-- denied/command/nft -s list ruleset --\n", err: "nft"},
 		"iptables-save is not there": {host: names, err: "iptables-legacy-save"},
-		"iptables-save fails":        {host: names + "-- command/iptables-legacy-save --\nexit 2\n", err: "iptables-legacy-save failed with status 2"},
-		"the names are refused":      {host: "-- denied/proc/net/ip_tables_names --\n", err: "ip_tables_names"},
+		"iptables-save fails": {host: names + "-- command/iptables-legacy-save --\nexit 2\n",
+			err: "iptables-legacy-save failed with status 2"},
+		"the names are refused": {host: "-- denied/proc/net/ip_tables_names --\n", err: "ip_tables_names"},
 	} {
 		got, err := Read(t.Context(), hosttest.New(t, c.host))
 		if c.err != "" {

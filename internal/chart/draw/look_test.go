@@ -127,7 +127,8 @@ func TestWhatCannotBeDrawnIsTold(t *testing.T) {
 		{plot(points), "svg", "drawing x: points p: "},
 		{plot(line("c", 1, math.Inf(1))), "svg", "drawing x: curve c: "},
 		{plot(line("c", 1, 2)), "gif87", "drawing x: "},
-		{chart.Picture{Plot: &chart.Plot{Name: "x", LogX: true, Curves: []chart.Curve{{Name: "c", X: []float64{-1, 1}, Y: []float64{1, 2}}}}}, "svg",
+		{chart.Picture{Plot: &chart.Plot{Name: "x", LogX: true, Curves: []chart.Curve{{Name: "c", X: []float64{-1, 1}, Y: []float64{1, 2}}}}},
+			"svg",
 			"drawing x: a logarithmic axis starts above 0, not at -1"},
 		{chart.Picture{Bars: &chart.Bars{Name: "x", Bars: []chart.Bar{{Value: math.NaN()}}}}, "svg", "drawing x: "},
 		{chart.Picture{Bars: &chart.Bars{Name: "x", Bars: []chart.Bar{{Value: 1, Low: math.Inf(-1), High: 1}}}}, "svg", "drawing x: "},
@@ -142,7 +143,8 @@ func TestWhatCannotBeDrawnIsTold(t *testing.T) {
 			t.Errorf("%s on a full disk: %v", name, err)
 		}
 	}
-	if made, err := Files(filepath.Join(t.TempDir(), "none"), "a", *plot(line("c", 1)).Plot); !errors.Is(err, os.ErrNotExist) || len(made) > 0 {
+	if made, err := Files(filepath.Join(t.TempDir(), "none"), "a", *plot(line("c", 1)).Plot); !errors.Is(err, os.ErrNotExist) ||
+		len(made) > 0 {
 		t.Errorf("a folder that is not there: %v, %v", made, err)
 	}
 }
@@ -166,8 +168,10 @@ func TestTicks(t *testing.T) {
 		want   string
 	}{
 		{false, 0, 8, "0 1 2 3 4 5 6 7 8"}, {false, 0, 8.1, "0 2.5 5 7.5"}, {false, 0, 20, "0 2.5 5 7.5 10 12.5 15 17.5 20"},
-		{false, 0, 20.1, "0 5 10 15 20"}, {false, 0, 39, "0 5 10 15 20 25 30 35"}, {false, 0, 4, "0 1 2 3 4"}, {false, 0, 3.9, "0 0.5 1 1.5 2 2.5 3 3.5"},
-		{false, 95, 103, "95 96 97 98 99 100 101 102 103"}, {false, 100.5, 103, "100 101 102 102 102 103"}, {false, -20, -12, "-20 -19 -18 -17 -16 -15 -14 -13 -12"},
+		{false, 0, 20.1, "0 5 10 15 20"}, {false, 0, 39, "0 5 10 15 20 25 30 35"}, {false, 0, 4, "0 1 2 3 4"},
+		{false, 0, 3.9, "0 0.5 1 1.5 2 2.5 3 3.5"},
+		{false, 95, 103, "95 96 97 98 99 100 101 102 103"}, {false, 100.5, 103, "100 101 102 102 102 103"},
+		{false, -20, -12, "-20 -19 -18 -17 -16 -15 -14 -13 -12"},
 		{false, 3, 2, "3"}, {false, 7, 7, "7"}, {false, 0, math.Inf(1), "0"}, {false, -math.MaxFloat64, math.MaxFloat64, "-1.8e+308"},
 		{false, math.NaN(), 1, "NaN"},
 		{true, 1, 16, "1 2 4 8 16"}, {true, 0.25, 2, "0.25 0.5 1 2"}, {true, 3, 17, "4 8 16"}, {true, 1, 256, "1 2 4 8 16 32 64 128 256"},

@@ -20,7 +20,8 @@ func paths() Picture {
 	return Picture{Title: "From Alice to Bob", Rows: []Row{
 		{Keys: []Node{alice, bob}, Hops: []string{"2024-01-02"}},
 		{Keys: []Node{alice, carol, bob}, Hops: []string{"2023", "level 3"}},
-		{Keys: []Node{alice, {"DDDD4444", "Somebody With a Name of Many Letters"}, {"EEEE5555", nasty}, bob}, Hops: []string{"2023", "a & b", nasty}},
+		{Keys: []Node{alice, {"DDDD4444", "Somebody With a Name of Many Letters"}, {"EEEE5555", nasty}, bob},
+			Hops: []string{"2023", "a & b", nasty}},
 	}}
 }
 
@@ -175,7 +176,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
-	for in, want := range map[string]string{"abc": "abc", "abcd": "abcd", "abcde": "abc…", "äöüßé": "äöü…", "äöüß": "äöüß"} {
+	for in, want := range map[string]string{"abc": "abc", "abcd": "abcd", "abcde": "abc…", "äöüßé": "äöü…",
+		"äöüß": "äöüß"} {
 		if got := cut(in, 4); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}

@@ -32,13 +32,14 @@ func run(t *testing.T, c Config) ([]counters.Sample, []Truth) {
 // TestTruthIsWhatTheCountersSay: by all wraps, the sum of all queues grew by what passed.
 func TestTruthIsWhatTheCountersSay(t *testing.T) {
 	for name, c := range map[string]Config{
-		"one counter":     {Width: 32, Queues: 1, Polls: 200, Interval: time.Minute, Rate: constant(30_000_000)},
-		"no queues said":  {Width: 32, Polls: 50, Interval: time.Minute, Rate: constant(30_000_000)},
-		"four queues":     {Width: 32, Queues: 4, Polls: 200, Interval: time.Minute, Rate: constant(100_000_001)},
-		"narrow":          {Width: 16, Queues: 2, Polls: 200, Interval: time.Second, Rate: constant(1000)},
-		"wide":            {Width: 64, Queues: 2, Polls: 50, Interval: time.Minute, Rate: constant(1e10)},
-		"48 bits":         {Width: 48, Queues: 1, Polls: 50, Interval: time.Minute, Rate: constant(1e12)},
-		"at uneven times": {Width: 32, Queues: 1, Polls: 200, Interval: time.Minute, Jitter: 5 * time.Second, Lag: 10 * time.Second, Rate: constant(1e7)},
+		"one counter":    {Width: 32, Queues: 1, Polls: 200, Interval: time.Minute, Rate: constant(30_000_000)},
+		"no queues said": {Width: 32, Polls: 50, Interval: time.Minute, Rate: constant(30_000_000)},
+		"four queues":    {Width: 32, Queues: 4, Polls: 200, Interval: time.Minute, Rate: constant(100_000_001)},
+		"narrow":         {Width: 16, Queues: 2, Polls: 200, Interval: time.Second, Rate: constant(1000)},
+		"wide":           {Width: 64, Queues: 2, Polls: 50, Interval: time.Minute, Rate: constant(1e10)},
+		"48 bits":        {Width: 48, Queues: 1, Polls: 50, Interval: time.Minute, Rate: constant(1e12)},
+		"at uneven times": {Width: 32, Queues: 1, Polls: 200, Interval: time.Minute, Jitter: 5 * time.Second, Lag: 10 * time.Second,
+			Rate: constant(1e7)},
 	} {
 		samples, truth := run(t, c)
 		if truth[0] != (Truth{}) {
@@ -188,14 +189,16 @@ func TestLostPolls(t *testing.T) {
 	if lost < 400 || lost > 600 {
 		t.Errorf("%d of 2000 are lost, want a quarter", lost)
 	}
-	if samples, _ := run(t, Config{Width: 64, Polls: 5, Interval: time.Minute, Missed: 1, Rate: constant(1)}); samples[0].Gone || !samples[4].Gone {
+	if samples, _ := run(t, Config{Width: 64, Polls: 5, Interval: time.Minute, Missed: 1, Rate: constant(1)}); samples[0].Gone ||
+		!samples[4].Gone {
 		t.Errorf("the first is never lost: %+v", samples)
 	}
 }
 
 func TestResets(t *testing.T) {
 	for _, told := range []bool{false, true} {
-		samples, truth := run(t, Config{Width: 64, Queues: 2, Polls: 2000, Interval: 40 * time.Second, Reset: 0.25, TellReset: told, Rate: constant(1000)})
+		samples, truth := run(t, Config{Width: 64, Queues: 2, Polls: 2000, Interval: 40 * time.Second, Reset: 0.25, TellReset: told,
+			Rate: constant(1000)})
 		resets, epoch := 0, uint64(1)
 		left := map[uint64]int{}
 		for i, s := range samples {
@@ -335,7 +338,8 @@ func TestHalfDayIsTheSameEachTime(t *testing.T) {
 	if !reflect.DeepEqual(s, s2) || !reflect.DeepEqual(at, at2) || !reflect.DeepEqual(rates, rates2) {
 		t.Error("it differs from time to time")
 	}
-	if len(s.Samples) != 721 || len(at) != 720 || len(rates) != 720 || !s.Samples[0].T.Equal(start) || !at[719].Equal(start.Add(12*time.Hour)) {
+	if len(s.Samples) != 721 || len(at) != 720 || len(rates) != 720 || !s.Samples[0].T.Equal(start) ||
+		!at[719].Equal(start.Add(12*time.Hour)) {
 		t.Fatalf("%d samples from %s, %d times, %d rates", len(s.Samples), s.Samples[0].T, len(at), len(rates))
 	}
 	for i, rate := range rates { // at most 3 GB a minute: it wraps once at most
