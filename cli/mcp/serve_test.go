@@ -59,9 +59,20 @@ func start(t *testing.T, args ...string) *serving {
 	ctx, cancel := context.WithCancel(t.Context())
 	s.stop = cancel
 	p := &program{App: &app.App{Program: Name, Stdin: in, Stdout: &s.out, Stderr: &s.errs}}
-	go func() { s.ended <- p.Execute(ctx, append([]string{"--fettle", fettle}, args...), p.root) }()
+	go func() {
+		s.ended <- p.Execute(ctx, append([]string{"--fettle", fettle}, args...), p.root)
+		in.Close() // nobody waits to be read
+	}()
 	t.Cleanup(func() { cancel(); w.Close() })
 	return s
+}
+
+// say is what the client says.
+func (s *serving) say(t *testing.T, text string) {
+	t.Helper()
+	if _, err := io.WriteString(s.in, text); err != nil {
+		t.Fatalf("it does not listen: %v; it said %q", err, s.errs.String())
+	}
 }
 
 // end waits for its exit status.
@@ -100,9 +111,7 @@ func TestOneClientOnStandardInput(t *testing.T) {
 	audit := filepath.Join(t.TempDir(), "audit")
 	for _, args := range [][]string{nil, {"--audit", audit}} {
 		s := start(t, args...)
-		if _, err := io.WriteString(s.in, hello+greeted+call); err != nil {
-			t.Fatal(err)
-		}
+		s.say(t, hello+greeted+call)
 		waits(t, "two answers", func() bool { return strings.Count(s.out.String(), "\n") == 2 })
 		s.in.Close()
 		if code := s.end(t); code != 0 || !strings.Contains(s.out.String(), `"protocolVersion":"2025-06-18"`) {
@@ -135,9 +144,7 @@ func TestOneClientOnStandardInput(t *testing.T) {
 
 func TestInterruptedOnStandardInput(t *testing.T) {
 	s := start(t)
-	if _, err := io.WriteString(s.in, hello); err != nil {
-		t.Fatal(err)
-	}
+	s.say(t, hello)
 	waits(t, "an answer", func() bool { return strings.Count(s.out.String(), "\n") == 1 })
 	s.stop()
 	if code := s.end(t); code != 0 || s.errs.String() != "" {
@@ -212,9 +219,7 @@ func TestGoodFlags(t *testing.T) {
 		{"--hub", "http://localhost:80", "--hub-token-file", secret},
 	} {
 		s := start(t, args...)
-		if _, err := io.WriteString(s.in, hello); err != nil {
-			t.Fatal(err)
-		}
+		s.say(t, hello)
 		waits(t, "an answer", func() bool { return s.out.String() != "" || s.errs.String() != "" })
 		s.in.Close()
 		if code := s.end(t); code != 0 {
