@@ -211,6 +211,16 @@ func TestTuneKSM(t *testing.T) {
 		}
 		unchanged(t, "after")
 	})
+	t.Run("refuses flags", func(t *testing.T) {
+		for args, want := range map[string]string{"--cpu 20": "--cpu 20: expected 0.1% to 100%", "--textfile " + dir + "/none/ksm.prom": "no such file",
+			"--textfile ksm.txt": "end in .prom"} {
+			code, out, errs := tuned(t, append([]string{"ksm"}, strings.Fields(args)...)...)
+			if said := strings.Join(strings.Fields(errs), " "); code != 2 || out != "" || !strings.Contains(said, want) {
+				t.Errorf("%s: %d, %q, %q", args, code, out, errs)
+			}
+		}
+		unchanged(t, "after")
+	})
 	t.Run("cannot listen", func(t *testing.T) {
 		if code, out, errs := tuned(t, "ksm", "--listen", "192.0.2.1:1"); code != 2 || out != "" ||
 			!strings.Contains(errs, "address of the loopback") {

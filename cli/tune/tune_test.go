@@ -15,26 +15,25 @@ import (
 
 func tuned(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
-	ctx, end := context.WithTimeout(t.Context(), 5*time.Second) // else it would tune
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
 	defer end()
 	return apptest.Run(ctx, app.App{}, Cmd, append([]string{"tune"}, args...)...)
 }
 
+// TestRefusals asks for the unit: a fettle that does not refuse them prints one.
 func TestRefusals(t *testing.T) {
 	for args, want := range map[string]string{
 		"--cpu 0.09%": "--cpu 0.09%: expected 0.1% to 100%", "--cpu 100.1%": "--cpu 100.1%: expected 0.1% to 100%",
-		"--cpu 20":   "--cpu 20: expected",
-		"--cpu NaN%": "expected 0.1% to 100%", "--cpu x%": "expected 0.1% to 100%", "--peak 0.9%": "--peak 0.9%: expected 1% to 100%",
+		"--cpu 20": "--cpu 20: expected", "--cpu NaN%": "expected 0.1% to 100%", "--cpu x%": "expected 0.1% to 100%", "--peak 0.9%": "--peak 0.9%: expected 1% to 100%",
 		"--free -1%": "--free -1%: expected 0% to 100%", "--pressure 0%": "--pressure 0%: expected 0.1% to 100%",
 		"--target-saved 40":   "--target-saved 40: expected a size with MiB, GiB or TiB, as 40GiB",
 		"--target-saved 0GiB": "expected a size", "--target-saved -1GiB": "expected a size", "--target-saved xGiB": "expected a size",
 		"--target-saved 40KiB": "expected a size", "--target-saved 1048576TiB": "expected a size",
 		"--every 999ms": "--every 999ms: expected at least 1s", "--textfile ksm.txt": "end in .prom",
-		"--textfile no/such/folder/ksm.prom": "no such file", "--once --unit": "",
-		"--unit --textfile ksm.prom": "a service needs an absolute path",
-		"--unit --cpu 0%":            "--cpu 0%: expected", "--give-back --once": "", "x": "usage: ",
+		"--textfile ksm.prom": "a service needs an absolute path", "--cpu 0%": "--cpu 0%: expected",
+		"--once": "once", "--give-back": "give-back", "x": "usage: ",
 	} {
-		code, out, errs := tuned(t, append([]string{"ksm"}, strings.Fields(args)...)...)
+		code, out, errs := tuned(t, append([]string{"ksm", "--unit"}, strings.Fields(args)...)...)
 		if said := strings.Join(strings.Fields(errs), " "); code != 2 || !strings.Contains(said, want) || out != "" {
 			t.Errorf("%s: status %d, said %q and %q; want %q", args, code, out, errs, want)
 		}
