@@ -53,14 +53,54 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// accepted calls the verb as a user who may write to none of the host's own files: see home.
 func accepted(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
-	return apptest.Run(t.Context(), app.App{Traps: traps}, Cmd, append([]string{"accept"}, args...)...)
+	return acceptedBy(t, app.App{Traps: traps}, args...)
+}
+
+func acceptedBy(t *testing.T, a app.App, args ...string) (code int, out, errs string) {
+	t.Helper()
+	do := func() { code, out, errs = apptest.Run(t.Context(), a, Cmd, append([]string{"accept"}, args...)...) }
+	if os.Geteuid() == 0 {
+		means.AsNobody(t, do)
+	} else {
+		do()
+	}
+	return code, out, errs
+}
+
+// home is that user's, with the file of what is accepted.
+func home(t *testing.T) (dir, file string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "accept") // below a folder that all may enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	t.Setenv("SUDO_USER", "")
+	file = filepath.Join(dir, "accepted.yaml")
+	write(t, file, "")
+	if os.Geteuid() == 0 {
+		err = errors.Join(os.Chown(dir, means.Nobody, means.Nobody), os.Chown(file, means.Nobody, means.Nobody))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, file
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestAccepted(t *testing.T) {
-	t.Setenv("SUDO_USER", "")
-	file := filepath.Join(t.TempDir(), "accepted.yaml")
+	_, file := home(t)
 	today, later := time.Now().Format(time.DateOnly), time.Now().AddDate(0, 0, 30).Format(time.DateOnly)
 	by := app.Whoami()
 	steps := []struct {
@@ -84,9 +124,6 @@ func TestAccepted(t *testing.T) {
 		{[]string{"samples", "--reason", "x"}, "accepted samples: it may look for 10s (until it changes)\n"},
 		{[]string{"instant", "--reason", "x"}, "accepted instant: it may look for 0s (until it changes)\n"},
 	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for _, s := range steps {
 		code, out, errs := accepted(t, append(s.args, "--accepted", file)...)
 		if code != 0 || out != s.out || errs != "" {
@@ -96,13 +133,11 @@ func TestAccepted(t *testing.T) {
 }
 
 func TestListTellsWhenAndBecauseOfWhat(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "accepted.yaml")
+	_, file := home(t)
 	today := time.Now().Format(time.DateOnly)
 	text := "- {trap: two-found, subject: a, reason: r, until: 2001-01-01}\n- {trap: gone, reason: \"r\\x1b\", by: me}\n" +
 		"- {trap: instant, reason: r, severity: notice, summary: s, on: 2026-01-02, until: " + today + "}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, text)
 	const unknown = "; this fettle knows no such trap"
 	list := func(unknown string) string {
 		return "two-found:a (ended on 2001-01-01" + unknown + ")\n  because: r\ngone (no end, by me; this fettle knows no such trap)\n" +
@@ -111,7 +146,7 @@ func TestListTellsWhenAndBecauseOfWhat(t *testing.T) {
 	if code, out, errs := accepted(t, "--list", "--accepted", file); code != 0 || out != list("") || errs != "" {
 		t.Errorf("status %d, said %q and %q; want %q", code, out, errs, list(""))
 	}
-	if _, out, _ := apptest.Run(t.Context(), app.App{}, Cmd, "accept", "--list", "--accepted", file); strings.Contains(out, unknown) {
+	if _, out, _ := acceptedBy(t, app.App{}, "--list", "--accepted", file); strings.Contains(out, unknown) {
 		t.Errorf("a fettle without traps misses some: %s", out)
 	}
 	code, out, errs := accepted(t, "--list", "--accepted", file, "--format", "json")
@@ -121,20 +156,16 @@ func TestListTellsWhenAndBecauseOfWhat(t *testing.T) {
 		doc.Format != "fettle-accepted" {
 		t.Errorf("status %d, %v, said %q and %q", code, err, out, errs)
 	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, "")
 	if code, out, _ := accepted(t, "--list", "--accepted", file, "--format", "json"); code != 0 || !strings.Contains(out, `"accepted": []`) {
 		t.Errorf("of nothing: %d, %s", code, out)
 	}
 }
 
 func TestRefusals(t *testing.T) {
-	dir := t.TempDir()
-	file, bad := filepath.Join(dir, "accepted.yaml"), filepath.Join(dir, "bad.yaml")
-	if err := os.WriteFile(bad, []byte("- trap: x\n  resaon: y\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir, _ := home(t)
+	file, bad := filepath.Join(dir, "none.yaml"), filepath.Join(dir, "bad.yaml")
+	write(t, bad, "- trap: x\n  resaon: y\n")
 	const notFound = ", so there is nothing to accept"
 	for _, c := range []struct {
 		args []string
@@ -154,7 +185,7 @@ func TestRefusals(t *testing.T) {
 		{[]string{"--list", "--reason", "x"}, "take no TRAP"}, {[]string{"--list", "--until", "90d"}, "take no TRAP"},
 		{[]string{"--remove", "x", "two-found"}, "take no TRAP"}, {[]string{"--remove", "x", "--on", "a"}, "take no TRAP"},
 		{[]string{"--remove", "x", "--reason", "y"}, "take no TRAP"}, {[]string{"--remove", "x", "--list"}, "list"},
-		{[]string{"--remove", "x:y"}, "x:y is not among the accepted findings of "}, {[]string{"--list"}, "accepted.yaml does not exist"},
+		{[]string{"--remove", "x:y"}, "x:y is not among the accepted findings of "}, {[]string{"--list"}, "none.yaml does not exist"},
 		{[]string{"--list", "--format", "xml"}, "xml"},
 	} {
 		code, out, errs := accepted(t, append(c.args, "--accepted", file)...)
@@ -174,26 +205,45 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeWritten: it ends with status 3, and tells of none that was accepted.
+// TestFileOfTheUser is taken where none is named.
+func TestFileOfTheUser(t *testing.T) {
+	dir, other := home(t)
+	file := filepath.Join(dir, "fettle", "accepted.yaml")
+	if code, out, errs := accepted(t, "instant", "--reason", "mine"); code != 0 || errs != "" || !strings.HasPrefix(out, "accepted instant: ") {
+		t.Errorf("status %d, said %q and %q", code, out, errs)
+	}
+	if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), "reason: mine") {
+		t.Errorf("%s: %q, %v", file, b, err)
+	}
+	if code, out, errs := accepted(t, "--list"); code != 0 || errs != "" || !strings.Contains(out, "because: mine\n") {
+		t.Errorf("listed: %d, %q, %q", code, out, errs)
+	}
+	if code, out, errs := accepted(t, "--remove", "instant"); code != 0 || out != "" || errs != "" {
+		t.Errorf("removed: %d, %q, %q", code, out, errs)
+	}
+	if b, err := os.ReadFile(file); err != nil || strings.Contains(string(b), "mine") {
+		t.Errorf("%s: %q, %v", file, b, err)
+	}
+	if b, err := os.ReadFile(other); err != nil || len(b) > 0 {
+		t.Errorf("%s: %q, %v", other, b, err)
+	}
+}
+
+// TestWhatCannotBeWritten ends with status 3, and nothing is told as accepted.
 func TestWhatCannotBeWritten(t *testing.T) {
+	means.Root(t)
+	dir, _ := home(t)
+	if err := errors.Join(os.Chown(dir, 0, 0), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := accepted(t, "two-found", "--reason", "x", "--accepted", filepath.Join(dir, "new.yaml"))
+	if code != 3 || out != "" || !strings.Contains(errs, "permission denied") {
+		t.Errorf("status %d, said %q and %q", code, out, errs)
+	}
 	t.Setenv("XDG_CONFIG_HOME", "")
 	t.Setenv("HOME", "")
-	dir, err := os.MkdirTemp("", "accepted") // below one that all may enter
-	if err != nil {
-		t.Fatal(err)
+	code, out, errs = accepted(t, "two-found", "--reason", "x")
+	if code != 2 || out != "" || !strings.Contains(errs, "name a file with --accepted") {
+		t.Errorf("without a home: status %d, said %q and %q", code, out, errs)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	means.AsNobody(t, func() {
-		code, out, errs := accepted(t, "two-found", "--reason", "x", "--accepted", filepath.Join(dir, "accepted.yaml"))
-		if code != 3 || out != "" || !strings.Contains(errs, "permission denied") {
-			t.Errorf("status %d, said %q and %q", code, out, errs)
-		}
-		code, out, errs = accepted(t, "two-found", "--reason", "x")
-		if code != 2 || out != "" || !strings.Contains(errs, "name a file with --accepted") {
-			t.Errorf("without a home: status %d, said %q and %q", code, out, errs)
-		}
-	})
 }

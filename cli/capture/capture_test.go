@@ -26,11 +26,6 @@ import (
 
 var traps = []*trap.Trap{
 	reads("hosts-file", trap.Instant, "/etc/hosts"), reads("motd", trap.Instant, "/etc/motd"), reads("slow", trap.Sampled, "/etc/slow"),
-	{Lore: "---\nid: peers\ntitle: Asks others\n---\n", Cost: trap.Instant, Talks: true,
-		Check: func(ctx context.Context, _ *host.Host, r *trap.Report) error {
-			r.Clear("", "asked")
-			return nil
-		}},
 	{Lore: "---\nid: patient\ntitle: Takes its time\n---\n", Check: func(ctx context.Context, _ *host.Host, r *trap.Report) error {
 		<-ctx.Done()
 		return ctx.Err()
@@ -58,7 +53,7 @@ func TestMain(m *testing.M) {
 
 func captured(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
-	return apptest.Run(t.Context(), app.App{Traps: traps[:4]}, Cmd, append([]string{"capture"}, args...)...)
+	return apptest.Run(t.Context(), app.App{Traps: traps[:3]}, Cmd, append([]string{"capture"}, args...)...)
 }
 
 // hostFolder is the current folder from now on, and has a root folder in it.
@@ -136,7 +131,7 @@ func TestStandardOutput(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	_, tty := means.OpenTerminal(t)
-	a := &app.App{Program: "fettle", Stdout: tty, Stderr: io.Discard, Traps: traps[:4]}
+	a := &app.App{Program: "fettle", Stdout: tty, Stderr: io.Discard, Traps: traps[:3]}
 	err := verb(t, a, "-o", "-")
 	if err == nil || !strings.Contains(err.Error(), "standard output is a terminal") {
 		t.Errorf("to a terminal: %v", err)
@@ -196,10 +191,8 @@ func TestKeys(t *testing.T) {
 	}
 	for file, want := range map[string]int{".": app.ExitUsage, "none/key": app.ExitFailed, "key/below": app.ExitUsage} {
 		var s *app.Status
-		if _, err := redactKey(file); !errors.As(err, &s) || !strings.HasPrefix(err.Error(), "--redact-key: ") {
-			t.Errorf("%s: %v", file, err)
-		} else if s.Code != want && file == "." {
-			t.Errorf("%s: status %d", file, s.Code)
+		if _, err := redactKey(file); !errors.As(err, &s) || s.Code != want || !strings.HasPrefix(err.Error(), "--redact-key: ") {
+			t.Errorf("%s: %v, %+v", file, err, s)
 		}
 	}
 	before := means.OpenFiles(t)
@@ -226,10 +219,9 @@ func TestRefusals(t *testing.T) {
 		"slow":    "slow is a sampled check; a capture holds what instant checks read",
 		"./c.tar": `"./c.tar" is not a trap's name; to write the capture there: -o ./c.tar`, "a.b": "is not a trap's name",
 		"-o root": "-o root: it is a folder; name a file", "-o pipe": "-o pipe: it is no regular file; for a pipe, use -o -",
-		"-o /dev/full": "no regular file",
-		"-o none/c":    "making a file for the capture: ",
-		"--root none":  "none does not exist: expected the folder that holds a root file system",
-		"--root text":  "--root text: not a folder", "--redact-key text": "--redact-key text: not a key",
+		"-o none/c":   "making a file for the capture: ",
+		"--root none": "none does not exist: expected the folder that holds a root file system",
+		"--root text": "--root text: not a folder", "--redact-key text": "--redact-key text: not a key",
 		"--redact-key pipe":    "not a regular file",
 		"--host a --root root": "it does not go with --root", "--host a --redact-key k": "--redact-key cannot be used with --host",
 		"--host a -o none": "-o none: with --host this is a folder that is there", "--host a -o text": "with --host this is a folder",

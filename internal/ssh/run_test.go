@@ -40,6 +40,7 @@ func fakeSSH(t *testing.T) (program string, asked func() []string) {
 func opened(t *testing.T, opt Options) *Client {
 	t.Helper()
 	t.Setenv("XDG_RUNTIME_DIR", shortDir(t))
+	t.Setenv("XDG_CACHE_HOME", shortDir(t))
 	if opt.SSH == "" {
 		opt.SSH, _ = fakeSSH(t)
 	}
