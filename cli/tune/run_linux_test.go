@@ -212,7 +212,8 @@ func TestTuneKSM(t *testing.T) {
 		unchanged(t, "after")
 	})
 	t.Run("refuses flags", func(t *testing.T) {
-		for args, want := range map[string]string{"--cpu 20": "--cpu 20: expected 0.1% to 100%", "--textfile " + dir + "/none/ksm.prom": "no such file",
+		for args, want := range map[string]string{"--cpu 20": "--cpu 20: expected 0.1% to 100%", "--textfile " + dir +
+			"/none/ksm.prom": "no such file",
 			"--textfile ksm.txt": "end in .prom"} {
 			code, out, errs := tuned(t, append([]string{"ksm"}, strings.Fields(args)...)...)
 			if said := strings.Join(strings.Fields(errs), " "); code != 2 || out != "" || !strings.Contains(said, want) {

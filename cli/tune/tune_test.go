@@ -24,8 +24,9 @@ func tuned(t *testing.T, args ...string) (code int, out, errs string) {
 func TestRefusals(t *testing.T) {
 	for args, want := range map[string]string{
 		"--cpu 0.09%": "--cpu 0.09%: expected 0.1% to 100%", "--cpu 100.1%": "--cpu 100.1%: expected 0.1% to 100%",
-		"--cpu 20": "--cpu 20: expected", "--cpu NaN%": "expected 0.1% to 100%", "--cpu x%": "expected 0.1% to 100%", "--peak 0.9%": "--peak 0.9%: expected 1% to 100%",
-		"--free -1%": "--free -1%: expected 0% to 100%", "--pressure 0%": "--pressure 0%: expected 0.1% to 100%",
+		"--cpu 20": "--cpu 20: expected", "--cpu NaN%": "expected 0.1% to 100%", "--cpu x%": "expected 0.1% to 100%",
+		"--peak 0.9%": "--peak 0.9%: expected 1% to 100%",
+		"--free -1%":  "--free -1%: expected 0% to 100%", "--pressure 0%": "--pressure 0%: expected 0.1% to 100%",
 		"--target-saved 40":   "--target-saved 40: expected a size with MiB, GiB or TiB, as 40GiB",
 		"--target-saved 0GiB": "expected a size", "--target-saved -1GiB": "expected a size", "--target-saved xGiB": "expected a size",
 		"--target-saved 40KiB": "expected a size", "--target-saved 1048576TiB": "expected a size",
