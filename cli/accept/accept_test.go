@@ -209,7 +209,8 @@ func TestRefusals(t *testing.T) {
 func TestFileOfTheUser(t *testing.T) {
 	dir, other := home(t)
 	file := filepath.Join(dir, "fettle", "accepted.yaml")
-	if code, out, errs := accepted(t, "instant", "--reason", "mine"); code != 0 || errs != "" || !strings.HasPrefix(out, "accepted instant: ") {
+	if code, out, errs := accepted(t, "instant", "--reason", "mine"); code != 0 || errs != "" ||
+		!strings.HasPrefix(out, "accepted instant: ") {
 		t.Errorf("status %d, said %q and %q", code, out, errs)
 	}
 	if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), "reason: mine") {
