@@ -31,8 +31,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-var checkout = []string{"-compiler", "gc", "vcs", "git", "vcs.revision", "5a52bf33", "vcs.time", "2026-11-30T23:30:00+02:00",
-	"vcs.modified",
+var checkout = []string{"-compiler", "gc", "vcs", "git", "vcs.revision", "0123abcd", "vcs.time", "2026-11-30T23:30:00+02:00", "vcs.modified",
 	"false"}
 
 func TestFacts(t *testing.T) {
@@ -40,8 +39,8 @@ func TestFacts(t *testing.T) {
 	changed := append(checkout[:len(checkout)-1:len(checkout)-1], "true")
 	for want, settings := range map[string][]string{
 		"fettle 1.4.0\n" + by: nil,
-		"fettle 1.4.0\ncommit    5a52bf33 of 2026-11-30T23:30:00+02:00\n" + by:               checkout,
-		"fettle 1.4.0\ncommit    5a52bf33 of 2026-11-30T23:30:00+02:00, with changes\n" + by: changed,
+		"fettle 1.4.0\ncommit    0123abcd of 2026-11-30T23:30:00+02:00\n" + by:               checkout,
+		"fettle 1.4.0\ncommit    0123abcd of 2026-11-30T23:30:00+02:00, with changes\n" + by: changed,
 	} {
 		built(t, "1.4.0", "", settings...)
 		if got := Facts(); got != want {
