@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -249,13 +250,19 @@ func TestSlowFettle(t *testing.T) {
 
 // keeping is a context that counts what waits for its end.
 type keeping struct {
-	context.Context
-	n int
+	context.Context // one that never ends
+	done            chan struct{}
+	n               atomic.Int32
 }
 
+func newKeeping() *keeping { return &keeping{Context: context.Background(), done: make(chan struct{})} }
+
+func (k *keeping) Done() <-chan struct{} { return k.done }
+
 func (k *keeping) AfterFunc(func()) (stop func() bool) {
-	k.n++
-	return func() bool { k.n--; return true }
+	k.n.Add(1)
+	var once sync.Once
+	return func() bool { once.Do(func() { k.n.Add(-1) }); return true }
 }
 
 // An agent runs for years: nothing that it does leaves anything behind that waits for its end.
@@ -270,9 +277,10 @@ func TestLeavesNothing(t *testing.T) {
 		"a snapshot":   func(ctx context.Context) { r.snapshot(ctx) },
 		"a comparison": func(ctx context.Context) { _, _ = r.after(ctx, 0) },
 	} {
-		ctx := &keeping{Context: t.Context()}
-		if do(ctx); ctx.n != 0 {
-			t.Errorf("%s leaves %d behind", what, ctx.n)
+		ctx := newKeeping()
+		do(ctx)
+		if n := ctx.n.Load(); n != 0 {
+			t.Errorf("%s leaves %d behind", what, n)
 		}
 	}
 }

@@ -128,8 +128,9 @@ func TestAnswerTo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if p, err := answerTo(t.Context(), sub, &message.Message{Instance: "one"}); err != nil || string(p.File) != "one" {
-		t.Errorf("%+v, %v", p, err)
+	ctx := newKeeping()
+	if p, err := answerTo(ctx, sub, &message.Message{Instance: "one"}); err != nil || string(p.File) != "one" || ctx.n.Load() != 0 {
+		t.Errorf("%+v, %v, and %d left behind", p, err, ctx.n.Load())
 	}
 }
 

@@ -300,12 +300,6 @@ func TestFetch(t *testing.T) {
 	if _, err := Fetch(t.Context(), t.TempDir(), "acme"); err != ErrNotJoined {
 		t.Errorf("not joined: %v", err)
 	}
-	waits := &keeping{Context: t.Context()}
-	if sub, err := h.conn.SubscribeSync("nobody.says.anything"); err != nil {
-		t.Fatal(err)
-	} else if _, err = answerTo(waits, sub, &message.Message{}); !errors.Is(err, context.DeadlineExceeded) || waits.n != 0 {
-		t.Errorf("nobody answers: %v, and %d left behind", err, waits.n)
-	}
 	few := serverOf(t, 16)
 	h.becomes(func(m *Member) { m.URLs = []string{few.ClientURL()} })
 	_, err := Fetch(t.Context(), h.dir, "acme")
