@@ -289,7 +289,10 @@ func TestLeavesNothing(t *testing.T) {
 func without(t *testing.T, act func()) {
 	t.Helper()
 	var was unix.Rlimit
-	if err := errors.Join(unix.Getrlimit(unix.RLIMIT_NOFILE, &was), unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Max: was.Max})); err != nil {
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Max: was.Max}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fettle/fleet/hub/store"
+	"fettle/internal/config"
 	"fettle/report"
 )
 
@@ -148,6 +149,19 @@ func want(t *testing.T, d *digest, text string) {
 	t.Helper()
 	if got := d.text(); got != text {
 		t.Errorf("%q, want %q", got, text)
+	}
+}
+
+// A channel's name in the database stays over upgrades: by another one, all that it was told would be told again.
+func TestKeys(t *testing.T) {
+	ops := config.Channel{Mail: config.Words{"ops@example.org"}}
+	for want, c := range map[string]Channel{
+		"bcb4f31970dbf698d6c4f0ed": {Channel: ops},
+		"8de13bfe93c3dafce6783314": {Channel: ops, Match: Match{Groups: config.Words{"web"}, Labels: config.Words{"env=prod"}}},
+	} {
+		if got := c.key(); got != want {
+			t.Errorf("%q, was %q", got, want)
+		}
 	}
 }
 
