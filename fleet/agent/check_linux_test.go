@@ -22,9 +22,6 @@ import (
 	"fettle/report"
 )
 
-// soon is within which a test's own messages arrive and its programs end, all of which take milliseconds.
-const soon = 8 * time.Second
-
 // within fails the test where an act does not end soon: it waits for what does not come.
 func within(t *testing.T, what string, act func()) {
 	t.Helper()
@@ -32,8 +29,8 @@ func within(t *testing.T, what string, act func()) {
 	go func() { defer close(ended); act() }()
 	select {
 	case <-ended:
-	case <-time.After(soon):
-		t.Fatalf("%s: it has not ended after %s", what, soon)
+	case <-time.After(means.Patience):
+		t.Fatalf("%s: it has not ended after %s", what, means.Patience)
 	}
 }
 

@@ -119,16 +119,6 @@ func inotifies(t *testing.T) (n int) {
 	return n
 }
 
-// await waits a short while for what comes at once.
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(soon); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %s for %s", soon, what)
-		}
-	}
-}
-
 // Of the folders that there are it hears when a file is written or replaced, once a second at most, and not that one
 // is read; an agent that ends watches them no longer.
 func TestWatchFolders(t *testing.T) {
@@ -149,7 +139,7 @@ func TestWatchFolders(t *testing.T) {
 	defer stop()
 	before := inotifies(t)
 	go func() { defer close(over); a.watchFolders(ctx, touched) }()
-	await(t, "that it watches", func() bool { return inotifies(t) == before+1 })
+	means.Until(t, "that it watches", func() bool { return inotifies(t) == before+1 })
 	hears := func(what string) {
 		t.Helper()
 		select {
@@ -157,7 +147,7 @@ func TestWatchFolders(t *testing.T) {
 			if got != "packages" {
 				t.Errorf("%s: %q", what, got)
 			}
-		case <-time.After(soon):
+		case <-time.After(means.Patience):
 			t.Fatalf("%s: nobody says so", what)
 		}
 	}
@@ -176,7 +166,7 @@ func TestWatchFolders(t *testing.T) {
 	stop()
 	select {
 	case <-over:
-	case <-time.After(soon):
+	case <-time.After(means.Patience):
 		t.Fatal("it goes on when the agent has ended")
 	}
 	if n := inotifies(t); n != before {
@@ -187,7 +177,7 @@ func TestWatchFolders(t *testing.T) {
 // TestWatch: links that change are told of, in a network of the test's own: also what changes within the time in which
 // nothing is told.
 func TestWatch(t *testing.T) {
-	if !means.Inside(t, syscall.CLONE_NEWNET, soon) {
+	if !means.Inside(t, syscall.CLONE_NEWNET, means.Patience) {
 		return
 	}
 	atMostEach, watched = 50*time.Millisecond, []string{t.TempDir()}
@@ -215,7 +205,7 @@ func TestWatch(t *testing.T) {
 		for got := ""; got != want; {
 			select {
 			case got = <-events:
-			case <-time.After(soon / 2):
+			case <-time.After(means.Patience / 2):
 				t.Fatalf("%s: nobody says so", what)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 
 	"fettle/fleet/agent/spool"
 	"fettle/fleet/hub/message"
+	"fettle/internal/means"
 	"fettle/report"
 )
 
@@ -316,7 +317,7 @@ func TestHubEnds(t *testing.T) {
 		}
 		select {
 		case <-a.connected:
-		case <-time.After(soon):
+		case <-time.After(means.Patience):
 			t.Fatal("it does not connect")
 		}
 		return a, s
@@ -328,7 +329,7 @@ func TestHubEnds(t *testing.T) {
 			if !strings.HasPrefix(got, want) || strings.Contains(got, "dial") { // which is what comes after
 				t.Errorf("said %q, want %q", got, want)
 			}
-		case <-time.After(soon):
+		case <-time.After(means.Patience):
 			t.Fatalf("nobody says %q", want)
 		}
 	}
@@ -425,7 +426,7 @@ func TestNoPlainText(t *testing.T) {
 		}
 		limit := 400 * time.Millisecond // in plain text it takes a few
 		if c.plain {
-			limit = soon
+			limit = means.Patience
 		}
 		for end := time.Now().Add(limit); !conn.IsConnected() && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)

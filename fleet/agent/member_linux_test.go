@@ -121,7 +121,7 @@ func TestSaveTroubles(t *testing.T) {
 // A machine is who its machine-id says, which not every host has; and a host whose old messages cannot be removed joins
 // no other hub. In a file system of the test's own.
 func TestMachine(t *testing.T) {
-	if !means.Inside(t, syscall.CLONE_NEWNS, soon) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, means.Patience) {
 		return
 	}
 	mount := func(dir string) {

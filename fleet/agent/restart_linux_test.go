@@ -59,7 +59,7 @@ func (r *restarted) first() (compared, bool) {
 	select {
 	case c, ok := <-r.restart.first:
 		return c, ok
-	case <-time.After(soon):
+	case <-time.After(means.Patience):
 		r.t.Fatal("the comparison does not end")
 		return compared{}, false
 	}

@@ -60,7 +60,7 @@ func newHub(t *testing.T) *hub {
 // hears is the next message of the agent.
 func (h *hub) hears() *message.Message {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(h.runs, soon)
+	ctx, cancel := context.WithTimeout(h.runs, means.Patience)
 	defer cancel()
 	got, err := h.sub.NextMsgWithContext(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (h *hub) says(to, what string, v any) {
 // alone waits until the hub has no connection but the test's own.
 func (h *hub) alone() {
 	h.Helper()
-	await(h.T, "the end of the agent's connection", func() bool { return h.serves.NumClients() == 1 })
+	means.Until(h.T, "the end of the agent's connection", func() bool { return h.serves.NumClients() == 1 })
 }
 
 // becomes writes an agent's member file anew.
@@ -117,7 +117,7 @@ func (h *hub) becomes(change func(m *Member)) {
 func TestRunTroubles(t *testing.T) {
 	h := newHub(t)
 	run := func(ctx context.Context, dir string) error {
-		ctx, cancel := context.WithTimeout(ctx, soon)
+		ctx, cancel := context.WithTimeout(ctx, means.Patience)
 		defer cancel()
 		return Run(ctx, Config{Dir: dir, Fettle: "/bin/false", Every: time.Hour, Soon: time.Hour, MaxKept: 1 << 20, Log: func(string) {}})
 	}
@@ -177,7 +177,7 @@ func TestRun(t *testing.T) {
 	ack := message.Ack{Instance: first.Instance, Seq: first.Seq, Accepts: &onhub.List{Digest: list,
 		Entries: []onhub.Entry{{Trap: "bridge-mtu", Severity: "warning", Any: true}}}}
 	h.says(admitted.Agent, "ack", ack)
-	await(t, "the list of what is accepted", func() bool { return hasAccepts(h.dir) == list })
+	means.Until(t, "the list of what is accepted", func() bool { return hasAccepts(h.dir) == list })
 	h.says(admitted.Agent, "ask", message.Ask{Envelope: first.Envelope, ID: "no question"})
 	answered := func(is func(m *message.Message) bool) *message.Message { // what is sent again meanwhile aside
 		t.Helper()
@@ -206,7 +206,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(soon):
+	case <-time.After(means.Patience):
 		t.Fatal("a retired agent goes on")
 	}
 	h.alone()
@@ -241,7 +241,7 @@ func TestFetch(t *testing.T) {
 	}{
 		"the pack": {"acme", func(*message.Message, int32) *message.Pack {
 			return message.NewPack("acme", 2, []byte("file"))
-		}, soon, 1, "file", ""},
+		}, means.Patience, 1, "file", ""},
 		"the second time": {"acme", func(_ *message.Message, n int32) *message.Pack {
 			if n < 2 {
 				return nil
@@ -252,7 +252,7 @@ func TestFetch(t *testing.T) {
 			p := message.NewPack("none", 1, nil)
 			p.Why = "the hub has\nnone"
 			return p
-		}, soon, 1, "", "the hub has"},
+		}, means.Patience, 1, "", "the hub has"},
 		"no answer": {"acme", func(*message.Message, int32) *message.Pack {
 			return nil
 		}, 50 * time.Millisecond, 2, "", "the hub does not answer"},
@@ -288,7 +288,7 @@ func TestFetch(t *testing.T) {
 		} else if err != nil || string(got) != c.want {
 			t.Fatalf("%s: %q, %v", what, got, err)
 		}
-		await(t, fmt.Sprintf("%s: %d questions", what, c.calls), func() bool { return asked.Load() >= c.calls })
+		means.Until(t, fmt.Sprintf("%s: %d questions", what, c.calls), func() bool { return asked.Load() >= c.calls })
 		if err := sub.Unsubscribe(); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -308,7 +308,7 @@ func TestFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.becomes(func(m *Member) { m.URLs = []string{h.serves.ClientURL()} })
-	fetchEach = soon
+	fetchEach = means.Patience
 	_, err = Fetch(t.Context(), h.dir, "acme")
 	says(t, "a hub that ends", err, "the hub: nats: connection closed")
 	h.becomes(func(m *Member) { m.URLs = []string{"nats://127.0.0.1:1"} })
@@ -450,7 +450,7 @@ func TestSnapshotWhen(t *testing.T) {
 // An agent whose host stops says so, where systemd says that it does: here a program in its place, in a file system of
 // the test's own.
 func TestFarewell(t *testing.T) {
-	if !means.Inside(t, syscall.CLONE_NEWNS, soon) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, means.Patience) {
 		return
 	}
 	const running, bin = "/run/systemd/system", "/usr/bin"
@@ -504,7 +504,7 @@ func TestStopping(t *testing.T) {
 	a, sub, _ := wire(t)
 	a.last = stateOf("x")
 	a.stopping()
-	got, err := sub.NextMsg(soon)
+	got, err := sub.NextMsg(means.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

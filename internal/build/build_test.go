@@ -31,7 +31,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-var checkout = []string{"-compiler", "gc", "vcs", "git", "vcs.revision", "0123abcd", "vcs.time", "2026-11-30T23:30:00+02:00", "vcs.modified",
+var checkout = []string{"-compiler", "gc", "vcs", "git", "vcs.revision", "0123abcd", "vcs.time", "2026-11-30T23:30:00+02:00",
+	"vcs.modified",
 	"false"}
 
 func TestFacts(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"fettle/fleet/hub/store/storetest"
 	"fettle/host"
 	"fettle/internal/config"
+	"fettle/internal/means"
 	"fettle/report"
 	deliver "fettle/report/notify"
 )
@@ -690,7 +691,7 @@ func TestRun(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, end = context.WithTimeout(t.Context(), 8*time.Second) // it says so at once
+	ctx, end = context.WithTimeout(t.Context(), means.Patience) // it says so at once
 	defer end()
 	if f.n.Run(ctx); len(said) != 1 || !strings.HasPrefix(said[0], "notifying: ") {
 		t.Errorf("without a database: %q", said)

@@ -8,6 +8,7 @@ import (
 
 	"fettle/fleet/hub/store"
 	"fettle/internal/config"
+	"fettle/internal/means"
 	"fettle/report"
 )
 
@@ -23,7 +24,7 @@ func ends(t *testing.T, act func()) {
 	go func() { defer close(ended); act() }()
 	select {
 	case <-ended:
-	case <-time.After(8 * time.Second):
+	case <-time.After(means.Patience):
 		t.Fatal("no day is found, and it goes on looking")
 	}
 }
