@@ -56,7 +56,7 @@ func (s *Source) show(c host.Command) (host.Output, bool) {
 		return host.Output{Stdout: []byte(s.rpms)}, true
 	}
 	dash := slices.Index(c.Args, "--")
-	if s.units == nil || c.Name != "systemctl" || c.Args[0] != "show" || dash < 0 {
+	if s.units == nil || c.Name != "systemctl" || dash < 1 || c.Args[0] != "show" {
 		return host.Output{}, false
 	}
 	var b strings.Builder

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +59,11 @@ func Parse(b []byte) (*Source, map[string]string, error) {
 		case "table":
 			s.tables[host.Table(rest)] = f.Data
 		case "command":
-			s.commands[rest] = parseOutput(f.Data)
+			out, err := parseOutput(f.Data)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", f.Name, err)
+			}
+			s.commands[rest] = out
 		case "raw":
 			content, err := literal(data)
 			if err != nil {
@@ -167,10 +172,17 @@ func (s *Source) header(text string) error {
 	return nil
 }
 
+// types are what stat's type may be.
+var types = map[string]fs.FileMode{"file": 0, "dir": fs.ModeDir, "link": fs.ModeSymlink, "block": fs.ModeDevice,
+	"char": fs.ModeDevice | fs.ModeCharDevice, "socket": fs.ModeSocket, "pipe": fs.ModeNamedPipe}
+
 func parseInfo(s string) (host.Info, error) {
 	i := host.Info{Mode: 0o644, Nlink: 1}
 	f := strings.Fields(s)
-	for k := 0; k+1 < len(f); k += 2 {
+	if len(f)%2 != 0 {
+		return i, fmt.Errorf("%q: expected pairs, such as mode 0644 uid 0", s)
+	}
+	for k := 0; k < len(f); k += 2 {
 		n, err := strconv.ParseInt(f[k+1], 0, 64)
 		switch f[k] {
 		case "mode":
@@ -197,8 +209,11 @@ func parseInfo(s string) (host.Info, error) {
 		case "mtime":
 			i.ModTime, err = time.Parse(time.RFC3339, f[k+1])
 		case "type":
-			err = nil
-			i.Mode |= map[string]fs.FileMode{"dir": fs.ModeDir, "link": fs.ModeSymlink, "block": fs.ModeDevice}[f[k+1]]
+			typ, ok := types[f[k+1]]
+			if err = nil; !ok {
+				err = fmt.Errorf("unknown type %q: expected %s", f[k+1], strings.Join(slices.Sorted(maps.Keys(types)), ", "))
+			}
+			i.Mode |= typ
 		default:
 			err = fmt.Errorf("unknown field %q", f[k])
 		}
@@ -209,10 +224,15 @@ func parseInfo(s string) (host.Info, error) {
 	return i, nil
 }
 
-func parseOutput(b []byte) host.Output {
-	if first, rest, ok := strings.Cut(string(b), "\n"); ok && strings.HasPrefix(first, "exit ") {
-		n, _ := strconv.Atoi(first[5:])
-		return host.Output{Stdout: []byte(rest), Exit: n}
+func parseOutput(b []byte) (host.Output, error) {
+	first, rest, ok := strings.Cut(string(b), "\n")
+	status, exits := strings.CutPrefix(first, "exit ")
+	if !ok || !exits {
+		return host.Output{Stdout: b}, nil
 	}
-	return host.Output{Stdout: b}
+	n, err := strconv.Atoi(status)
+	if err != nil {
+		return host.Output{}, fmt.Errorf("%q: expected a number behind exit", first)
+	}
+	return host.Output{Stdout: []byte(rest), Exit: n}, nil
 }

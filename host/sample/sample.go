@@ -9,7 +9,8 @@
 //	-- root/etc/hosts --              a file and its content
 //	-- raw/etc/hosts --               the same as Go string literals, one a line: for bytes that txtar can't hold
 //	-- link/etc/resolv.conf --        a symlink and its target
-//	-- stat/var/log/journal --        "mode 2755 uid 0 gid 999 type dir" (any of them, also size, mtime, nlink)
+//	-- stat/var/log/journal --        "mode 2755 uid 0 gid 999 type dir" (any of them, also size, mtime, nlink, dev, ino;
+//	                                  type is file, dir, link, block, char, socket or pipe)
 //	-- xattr/user.x/etc/hosts --      an extended attribute, in hexadecimal
 //	-- denied/etc/shadow --           asking for it is refused
 //	-- uncollected/etc/hosts --       asking for it answers that nobody looked
