@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 func take(t *testing.T, k *Kernel, dir string) *Lease {
@@ -120,6 +122,7 @@ func TestLeaseOfAdvisor(t *testing.T) {
 }
 
 func TestLeaseOfOne(t *testing.T) {
+	means.Ends(t)
 	k, dir := fake(t), filepath.Join(t.TempDir(), "lease")
 	l := take(t, k, dir)
 	must(t, l.Set("run", "1"))
