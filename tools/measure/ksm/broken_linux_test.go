@@ -187,8 +187,8 @@ func TestGivesBackInOrder(t *testing.T) {
 		must(t, l.Set(s[0], s[1]))
 	}
 	gave, err := l.Release()
-	if want := "advisor_mode is none again; smart_scan is 1 again; pages_to_scan is 100 again; sleep_millisecs is 20 again; run is 0 again"; err != nil ||
-		strings.Join(gave, "; ") != want {
+	const want = "advisor_mode is none again; smart_scan is 1 again; pages_to_scan is 100 again; sleep_millisecs is 20 again; run is 0 again"
+	if err != nil || strings.Join(gave, "; ") != want {
 		t.Errorf("%q, %v, want %s", gave, err, want)
 	}
 	if again, err := GiveBack(k, dir, false); err != nil || again != nil {
@@ -202,13 +202,15 @@ func TestLeaseFolders(t *testing.T) {
 		make func(dir string) error
 		says string
 	}{
-		"a group may write":  {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o720)) }, "only this user"},
-		"others may write":   {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o702)) }, "only this user"},
-		"others may read":    {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o755)) }, ""},
-		"a file":             {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, "only this user"},
-		"below a file":       {func(dir string) error { return os.WriteFile(filepath.Dir(dir), nil, 0o600) }, "to keep KSM's settings in: not a directory"},
-		"in none":            {func(dir string) error { return os.Remove(filepath.Dir(dir)) }, "to keep KSM's settings in: no such file"},
-		"somebody else's":    {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, means.Nobody, 0)) }, "only this user"},
+		"a group may write": {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o720)) }, "only this user"},
+		"others may write":  {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o702)) }, "only this user"},
+		"others may read":   {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o755)) }, ""},
+		"a file":            {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, "only this user"},
+		"below a file": {func(dir string) error { return os.WriteFile(filepath.Dir(dir), nil, 0o600) },
+			"to keep KSM's settings in: not a directory"},
+		"in none": {func(dir string) error { return os.Remove(filepath.Dir(dir)) }, "to keep KSM's settings in: no such file"},
+		"somebody else's": {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, means.Nobody, 0)) },
+			"only this user"},
 		"not there, as ever": {func(dir string) error { return nil }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -468,7 +470,8 @@ func TestWatch(t *testing.T) {
 // TestCurve: what is saved, in MiB, over seconds.
 func TestCurve(t *testing.T) {
 	at := time.Unix(1e9, 0)
-	c := Series{Page: 4096, States: []State{{At: at, Sharing: 256}, {At: at.Add(1500 * time.Millisecond), Sharing: 256, Zero: 256}}}.SavedCurve("x")
+	c := Series{Page: 4096, States: []State{{At: at, Sharing: 256}, {At: at.Add(1500 * time.Millisecond), Sharing: 256, Zero: 256}}}.
+		SavedCurve("x")
 	if c.Name != "x" || len(c.X) != 2 || c.X[0] != 0 || c.X[1] != 1.5 || c.Y[0] != 1 || c.Y[1] != 2 {
 		t.Errorf("%+v", c)
 	}
@@ -507,15 +510,25 @@ func TestTryFails(t *testing.T) {
 		"the lease is refused": {setting: pace, before: func(k *Kernel, dir string) { must(t, os.WriteFile(dir, nil, 0o600)) },
 			says: []string{"only this user"}},
 		"run cannot be read": {setting: pace, before: func(k *Kernel, _ string) { breakFile(t, k.path("run")) }, says: []string{broke}},
-		"a setting that this kernel does not have": {setting: Setting{Name: "x", Values: []Value{{"pages_to_scan", "9"}, {"advisor_max_cpu", "9"}}},
-			says: []string{"x: this kernel has no " + Dir + "/advisor_max_cpu"}},
+		"a setting that this kernel does not have": {
+			setting: Setting{Name: "x", Values: []Value{{"pages_to_scan", "9"}, {"advisor_max_cpu", "9"}}},
+			says:    []string{"x: this kernel has no " + Dir + "/advisor_max_cpu"}},
 		"a setting that cannot be set": {setting: pace, before: func(k *Kernel, _ string) { breakFile(t, k.path("sleep_millisecs")) },
 			says: []string{"sleep_millisecs", broke}},
 		"a setting that is not given back": {setting: Setting{Name: "x", Values: []Value{{"pages_to_scan", "9"}, {"full_scans", "9"}}},
 			says: []string{"full_scans is not a setting that can be restored"}},
+		"the advisor cannot be stopped": {setting: pace, before: func(k *Kernel, _ string) {
+			set(t, k, "advisor_mode", "none [scan-time]")
+			must(t, os.Remove(k.path("pages_to_scan")))
+			must(t, os.Symlink("/proc/self/clear_refs", k.path("pages_to_scan"))) // which is never read
+		}, says: []string{"read", "pages_to_scan"}},
+		"a kernel without an advisor": {setting: pace, before: func(k *Kernel, _ string) { must(t, os.Remove(k.path("advisor_mode"))) }, read: 4},
+		"somebody else sets the pace": {setting: pace, at2: func(k *Kernel) { set(t, k, "pages_to_scan", "100") },
+			says: []string{"something else set " + Dir + "/pages_to_scan to 100 (it was 1000)"}, read: 4},
 		"what is to be unmerged cannot be read": {setting: pace, trial: Trial{Unmerge: true},
 			before: func(k *Kernel, _ string) { must(t, os.Remove(k.proc("meminfo"))) }, says: []string{"meminfo"}},
-		"a reading fails": {setting: pace, at2: func(k *Kernel) { breakFile(t, k.path("full_scans")) }, says: []string{"full_scans", broke}, read: 2},
+		"a reading fails": {setting: pace, at2: func(k *Kernel) { breakFile(t, k.path("full_scans")) },
+			says: []string{"full_scans", broke}, read: 2},
 		"it cannot be read whether all is as set": {setting: pace, at2: func(k *Kernel) { breakFile(t, k.path("sleep_millisecs")) },
 			says: []string{"sleep_millisecs", broke}, read: 2},
 	} {
@@ -571,6 +584,11 @@ func TestTryGivesBackOrSays(t *testing.T) {
 // TestUnmergeNeedsRoom: a quarter more than what is merged, to the byte.
 func TestUnmergeNeedsRoom(t *testing.T) {
 	const merged = (50944 + 8) * 4 // KiB
+	k := fake(t)
+	l := take(t, k, filepath.Join(t.TempDir(), "lease"))
+	breakFile(t, k.proc("meminfo"))
+	says(t, "unmerge", Trial{Unmerge: true}.prepare(k, l, false), broke)
+	wants(t, k, "run", "0")
 	for short, fits := range map[int]bool{0: true, 1: false} {
 		k, dir := fake(t), filepath.Join(t.TempDir(), "lease")
 		set(t, k, "ksm_zero_pages", "8")
@@ -585,10 +603,20 @@ func TestUnmergeNeedsRoom(t *testing.T) {
 	}
 }
 
+// TestWritesFail: what the kernel does not take is not taken for set.
+func TestWritesFail(t *testing.T) {
+	k := fake(t)
+	must(t, os.Remove(k.path("run")))
+	must(t, os.Symlink("/dev/full", k.path("run")))
+	says(t, "write", k.write("run", "1"), "writing 1 to "+Dir+"/run: no space left")
+}
+
 // TestPaces are the ends of what the kernel takes.
 func TestPaces(t *testing.T) {
-	for text, fits := range map[string]bool{"1": true, "4294967295": true, "4294967296": false, "0.5": false, "1/0": true, "1/4294967295": true,
-		"1/4294967296": false, "1e0": true} {
+	_, err := ParseSetting("100/x")
+	says(t, "100/x", err, `"100/x": "x" is not a number`)
+	for text, fits := range map[string]bool{"1": true, "4294967295": true, "4294967296": false, "0.5": false, "1/0": true,
+		"1/4294967295": true, "1/4294967296": false, "1e0": true} {
 		if s, err := ParseSetting(text); (err == nil) != fits || fits && (len(s.Values) != 2 || s.Name != text) {
 			t.Errorf("%q: %+v, %v", text, s, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 func take(t *testing.T, k *Kernel, dir string) *Lease {
 	t.Helper()
+	means.Ends(t)
 	l, _, err := Take(k, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +123,6 @@ func TestLeaseOfAdvisor(t *testing.T) {
 }
 
 func TestLeaseOfOne(t *testing.T) {
-	means.Ends(t)
 	k, dir := fake(t), filepath.Join(t.TempDir(), "lease")
 	l := take(t, k, dir)
 	must(t, l.Set("run", "1"))

@@ -56,7 +56,8 @@ func TestWaitsTell(t *testing.T) {
 				return nil
 			}
 			err := c.act(t.Context(), f, st)
-			if said := strings.Join(notes, "\n"); err != nil || strings.Count(said, c.of+": 10 % synced") != 1 || strings.Count(said, "20 % synced") != 1 ||
+			said := strings.Join(notes, "\n")
+			if err != nil || strings.Count(said, c.of+": 10 % synced") != 1 || strings.Count(said, "20 % synced") != 1 ||
 				strings.Count(said, ": \n") > 0 {
 				t.Errorf("%v; it said\n%s", err, said)
 			}

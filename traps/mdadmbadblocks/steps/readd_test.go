@@ -285,7 +285,8 @@ func TestReadd(t *testing.T) {
 			d := f.devs["sda1"]
 			d.state, d.syncing, d.list, f.files["sync_action"] = "spare", 3, false, "recover"
 		}},
-		{name: "resumed out, as it shall be", spoil: func(f *fakeMD) { f.devs["sda1"].state, f.devs["sda1"].list = "", false }, ran: []string{plain}},
+		{name: "resumed out, as it shall be", spoil: func(f *fakeMD) { f.devs["sda1"].state, f.devs["sda1"].list = "", false },
+			ran: []string{plain}},
 		{name: "resumed out, with entries", spoil: func(f *fakeMD) { f.devs["sda1"].state, f.devs["sda1"].entries = "", true },
 			ran: []string{plain}, err: []string{"left its superblock as it was"}},
 		{name: "done already", spoil: func(f *fakeMD) { f.devs["sda1"].list = false }},
@@ -598,6 +599,7 @@ func TestReaddNamesRefused(t *testing.T) {
 		{Array: "md0", Member: "a/../../x", ArrayUUID: mdArray, DeviceUUID: mdFirst},
 		{Array: "-f", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst},
 		{Array: "md0", Member: "sda1", ArrayUUID: mdArray},
+		{Array: "md0", Member: "sda1", DeviceUUID: mdFirst},
 	} {
 		if _, err := s.Items(t.Context(), newFakeMD(t)); err == nil {
 			t.Errorf("%+v: no error", s)
