@@ -17,6 +17,7 @@ import (
 const (
 	denied = "\x00denied"
 	folder = "\x00folder"
+	gone   = "\x00gone" // between the look at its folder and that at it
 )
 
 // told are files of which some are not to be read, and folders.
@@ -36,7 +37,7 @@ func newTold(f files) told {
 
 func (f told) ReadFile(_ context.Context, name string, _ int64) ([]byte, error) {
 	switch s, ok := f.files[name]; {
-	case !ok:
+	case !ok, s == gone:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	case s == denied:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
@@ -196,6 +197,8 @@ var hosts = []struct {
 		"/etc/sssd/conf.d/.hidden.conf": "[domain/d]\nldap_uri = ldap://hidden\n", "/etc/sssd/conf.d/x.txt": "nonsense"}},
 	{"SSSD in parts alone", files{"/etc/sssd/conf.d/a.conf": domain("id_provider = ldap\nldap_uri = ldap://a\n")}},
 	{"SSSD, a part is not to be read", files{sssd: domain("id_provider = ldap\n"), "/etc/sssd/conf.d/a.conf": denied}},
+	{"SSSD, a part is gone", files{sssd: domain("id_provider = ldap\n"), "/etc/sssd/conf.d/a.conf": gone,
+		"/etc/sssd/conf.d/b.conf": "[domain/d]\nldap_uri = ldaps://b\n"}},
 	{"SSSD, its parts are not to be read", files{sssd: domain("id_provider = ldap\n"), "/etc/sssd/conf.d/denied.d": denied}},
 	{"SSSD, a part is wrong", files{sssd: domain("id_provider = ldap\n"), "/etc/sssd/conf.d/a.conf": "[domain\n"}},
 	{"SSSD, domains", files{sssd: "[sssd]\ndomains = b, a, b, none, off\n[domain/a]\nid_provider = ldap\n[domain/b]\nid_provider = ldap\n" +
