@@ -67,6 +67,17 @@ func conf(spec string) string {
 	return out
 }
 
+// netplan is a file of its with these interfaces, each kind as YAML.
+func netplan(ethernets, bonds, vlans, bridges string) string {
+	out := "-- root/etc/netplan/a.yaml --\nnetwork:\n"
+	for _, of := range [][2]string{{"ethernets", ethernets}, {"bonds", bonds}, {"vlans", vlans}, {"bridges", bridges}} {
+		if of[1] != "" {
+			out += "  " + of[0] + ":\n    " + of[1] + "\n"
+		}
+	}
+	return out
+}
+
 // TestHosts: what is found on bridges of all kinds, and what the plan for it is, as testdata/hosts.txt tells it.
 func TestHosts(t *testing.T) {
 	many := func(n, mtu int, kind string) (out string) {
@@ -138,6 +149,19 @@ func TestHosts(t *testing.T) {
 		{"before 4.17", "br0 1500;eth0 9000 of=br0;tap0 1500 kind=tun of=br0", "release"},
 		{"before 4.17, a port that has more", "br0 1500;eth0 1500 of=br0;tap0 9000 kind=tun of=br0", "release"},
 
+		{"a VLAN above its port, only configured", "br0 9000;eth0 9000 of=br0", netplan("eth0: {mtu: 9000}", "",
+			"x: {id: 7, link: eth0, mtu: 9000}",
+			"br0: {interfaces: [eth0], mtu: 1500}")},
+		{"a VLAN above another port, only configured", "br0 9000;eth0 9000 of=br0;eth1 9000", netplan(
+			"eth0: {mtu: 9000}\n    eth1: {mtu: 9000}", "", "x: {id: 7, link: eth1, mtu: 9000}", "br0: {interfaces: [eth0], mtu: 1500}")},
+		{"a VLAN of a device that has enough", "br0 9000;eth0 9000;eth0.7 1500 kind=vlan on=eth0 of=br0", conf("br0 9000 eth0.7")},
+		{"a bond that is not there and is to have less", "br0 9000", netplan("", "bond0: {interfaces: [], mtu: 1500}", "",
+			"br0: {interfaces: [bond0], mtu: 9000}")},
+		{"a VLAN that is not there and is to have less", "br0 9000;eth0 9000", netplan("eth0: {mtu: 9000}", "",
+			"v: {id: 7, link: eth0, mtu: 1500}",
+			"br0: {interfaces: [v], mtu: 9000}")},
+		{"uplinks differ where the bridge has an MTU", "br0 9000;eth0 1500 of=br0;bond0 9000 kind=bond of=br0", conf("br0 1500 eth0 bond0")},
+		{"uplinks differ where one is to have it", "br0 9000;eth0 1500 of=br0;bond0 9000 kind=bond of=br0", conf("br0 0 eth0 bond0; eth0 1500")},
 		{"none", "eth0 1500", ""},
 		{"two, and none with a fault", "br1 1500;br0 1500;", ""},
 		{"only configured", "eth0 1500", conf("br0 9000 eth0; eth0 9000")},
