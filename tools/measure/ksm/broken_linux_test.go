@@ -517,11 +517,12 @@ func TestTryFails(t *testing.T) {
 			says: []string{"sleep_millisecs", broke}},
 		"a setting that is not given back": {setting: Setting{Name: "x", Values: []Value{{"pages_to_scan", "9"}, {"full_scans", "9"}}},
 			says: []string{"full_scans is not a setting that can be restored"}},
-		"the advisor cannot be stopped": {setting: pace, before: func(k *Kernel, _ string) {
-			set(t, k, "advisor_mode", "none [scan-time]")
-			must(t, os.Remove(k.path("pages_to_scan")))
-			must(t, os.Symlink("/proc/self/clear_refs", k.path("pages_to_scan"))) // which is never read
-		}, says: []string{"read", "pages_to_scan"}},
+		"the advisor cannot be stopped": {setting: Setting{Name: "x", Values: []Value{{"sleep_millisecs", "30"}}},
+			before: func(k *Kernel, _ string) {
+				set(t, k, "advisor_mode", "none [scan-time]")
+				must(t, os.Remove(k.path("pages_to_scan")))
+				must(t, os.Symlink("/proc/self/clear_refs", k.path("pages_to_scan"))) // which is never read
+			}, says: []string{"read", "pages_to_scan"}},
 		"a kernel without an advisor": {setting: pace, before: func(k *Kernel, _ string) { must(t, os.Remove(k.path("advisor_mode"))) }, read: 4},
 		"somebody else sets the pace": {setting: pace, at2: func(k *Kernel) { set(t, k, "pages_to_scan", "100") },
 			says: []string{"something else set " + Dir + "/pages_to_scan to 100 (it was 1000)"}, read: 4},
