@@ -182,8 +182,11 @@ func (x *xzReader) endStream() error {
 			_, err = binary.ReadUvarint(x.in)
 		}
 	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil {
-		return io.ErrUnexpectedEOF
+		return err
 	}
 	if _, err := x.fill(-(x.in.n-x.start)&3 + 4 + 12); err != nil {
 		return err
@@ -196,8 +199,10 @@ func (x *xzReader) endStream() error {
 		switch {
 		case len(b) == 0 && err == io.EOF:
 			return io.EOF
-		case err != nil:
+		case err == io.EOF:
 			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
 		case !bytes.Equal(b, make([]byte, 4)): // not stream padding
 			return x.streamHeader()
 		}

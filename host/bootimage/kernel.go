@@ -73,6 +73,14 @@ var (
 	errNoKernel  = errors.New("no kernel image of a form that fettle reads (bzImage, arm64 Image, EFI zboot, ELF; gzip around them)")
 )
 
+// truncated is for an image that ends where more must come; a disk that fails there is no such end.
+func truncated(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errTruncated
+	}
+	return err
+}
+
 const (
 	maxKernel  = 256 << 20 // bytes, unpacked
 	maxInitrd  = 2 << 30   // bytes of all parts, unpacked
@@ -113,6 +121,9 @@ func ParseKernel(r io.Reader) (Kernel, error) {
 // boot sector; setup_sects at 0x1f1 and syssize at 0x1f4 tell how long the
 // image must be.
 func bzImage(r io.Reader, head []byte) (Kernel, error) {
+	if len(head) < 0x210 {
+		return Kernel{}, errTruncated
+	}
 	le := binary.LittleEndian
 	sects := int64(head[0x1f1])
 	if sects == 0 {
@@ -121,7 +132,7 @@ func bzImage(r io.Reader, head []byte) (Kernel, error) {
 	at, setup, all := int64(le.Uint16(head[0x20e:]))+0x200, (sects+1)*512, (sects+1)*512+int64(le.Uint32(head[0x1f4:]))*16
 	b := make([]byte, setup)
 	if _, err := io.ReadFull(r, b); err != nil {
-		return Kernel{}, errTruncated
+		return Kernel{}, truncated(err)
 	}
 	rest, err := io.Copy(io.Discard, r)
 	switch {
@@ -144,7 +155,7 @@ func bzImage(r io.Reader, head []byte) (Kernel, error) {
 func zboot(r io.Reader, head []byte) (Kernel, error) {
 	at, size := int64(binary.LittleEndian.Uint32(head[8:])), int64(binary.LittleEndian.Uint32(head[12:]))
 	if _, err := io.CopyN(io.Discard, r, at); err != nil {
-		return Kernel{}, errTruncated
+		return Kernel{}, truncated(err)
 	}
 	in, _, err := open(bufio.NewReaderSize(io.LimitReader(r, size), bufferSize))
 	if err != nil {
@@ -159,7 +170,10 @@ func zboot(r io.Reader, head []byte) (Kernel, error) {
 // 0x38 (Documentation/arch/arm64/booting.rst), or ELF. The banner in its data
 // tells the version (init/version.c, linux_banner).
 func plain(b *bufio.Reader) (Kernel, error) {
-	head, _ := b.Peek(64)
+	head, err := b.Peek(64)
+	if err != nil && err != io.EOF {
+		return Kernel{}, truncated(err)
+	}
 	form := ""
 	switch {
 	case len(head) == 64 && string(head[0x38:0x3c]) == "ARM\x64":
@@ -190,14 +204,14 @@ func banner(r *bufio.Reader) (string, error) {
 				break // whole in the next round
 			}
 			text := b[from+i+len(bannerBegin):]
-			text, _, _ = bytes.Cut(text[:min(len(text), long)], []byte{0})
-			if release().Match(text) {
+			text, _, ended := bytes.Cut(text[:min(len(text), long)], []byte{0})
+			if (ended || len(text) == long) && release().Match(text) { // not one that is cut off with the image
 				return string(text), nil
 			}
 			from += i + len(bannerBegin)
 		}
 		if err != nil {
-			return "", errTruncated
+			return "", truncated(err)
 		}
 		if _, err := r.Discard(len(b) - long); err != nil {
 			return "", err

@@ -36,11 +36,12 @@ func open(b *bufio.Reader) (r io.Reader, form string, err error) {
 		r, err := archive.XZStream(b, window)
 		return r, "xz", err
 	case begins("\x28\xb5\x2f\xfd"):
-		z, err := zstd.NewReader(&frame{r: b}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+		f := &frame{r: b}
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 		if err != nil {
 			return nil, "zstd", err
 		}
-		return z.IOReadCloser(), "zstd", nil
+		return &whole{z, f}, "zstd", nil
 	case begins("BZh"):
 		return bzip2.NewReader(b), "bzip2", nil
 	case begins("\x02\x21\x4c\x18"), begins("\x04\x22\x4d\x18"):
@@ -49,6 +50,20 @@ func open(b *bufio.Reader) (r io.Reader, form string, err error) {
 		return nil, "lzma", errors.New("compressed with lzma, which fettle does not read")
 	}
 	return nil, "", fmt.Errorf("begins with %.6q: neither cpio nor compressed with gzip, xz, zstd or bzip2", head)
+}
+
+// whole is a frame's content. The decoder takes one that ends in its header for an empty one.
+type whole struct {
+	z *zstd.Decoder
+	f *frame
+}
+
+func (w *whole) Read(p []byte) (int, error) {
+	n, err := w.z.Read(p)
+	if err == io.EOF && !w.f.done {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
 }
 
 // frame hands out one zstd frame and ends there (RFC 8878, section 3.1.1): the

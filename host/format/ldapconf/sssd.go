@@ -139,7 +139,7 @@ func (in *sections) domain(name string) *Client {
 	}
 	if v := in.get(sec, "ldap_tls_reqcert"); v.Given() {
 		l, ok := level(v.Value)
-		if !ok || strings.EqualFold(l, "on") {
+		if !ok || !strings.EqualFold(l, v.Value) { // "yes" is OpenLDAP's alone (SSSD, providers/ldap/sdap.c, setup_tls_config)
 			c.bad(v.File, v.Line, "ldap_tls_reqcert: none of never, allow, try, demand, hard: SSSD does not start the domain")
 		} else {
 			v.Value = l

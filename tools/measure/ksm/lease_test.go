@@ -7,10 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 func take(t *testing.T, k *Kernel, dir string) *Lease {
 	t.Helper()
+	means.Ends(t)
 	l, _, err := Take(k, dir)
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func TestBitmap(t *testing.T) {
 		{name: "somebody dropped it", step: drop, location: "none", want: "none", err: "somebody else"},
 		{name: "in a file", step: drop, location: "file", want: "file", err: "internal ones only"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		inTime(t, c.name, func(t *testing.T) {
 			f := newFakeMD(t)
 			f.files["bitmap/location"] = c.location
 			if c.spoil != nil {

@@ -42,8 +42,7 @@ const mdadm = "/sbin/mdadm"
 // looking, without a limit: it is the array's data that sets the time.
 const limit = time.Minute
 
-// Variables, so that tests need not wait.
-var (
+const (
 	startLimit = 15 * time.Second       // how long md may take to begin a recovery, or to end one
 	pollEvery  = 100 * time.Millisecond // between two looks
 	retryAfter = 200 * time.Millisecond // between two attempts to remove a failed member

@@ -10,13 +10,16 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fettle/engine/remedy"
 	"fettle/engine/remedy/machine"
 	"fettle/engine/remedy/step"
 	"fettle/host/mdraid"
+	"fettle/internal/means"
 )
 
 const (
@@ -36,6 +39,24 @@ type fakeMD struct {
 	refuse func(verb string, d *fakeDev) (out string, exit int)
 	looked func() // at every look at sync_action
 	marked bool   // no member's bitmap can be read
+	ask    func(what string) error
+	values map[string]string // of other files
+}
+
+// asked is the machine's answer to whatever it is asked for; nil: it does it.
+func (f *fakeMD) asked(what string) error {
+	if f.ask == nil {
+		return nil
+	}
+	return f.ask(what)
+}
+
+// inTime runs a test in a time of its own, in which nothing waits; it ends also where what is tested does not.
+func inTime(t *testing.T, name string, test func(*testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		means.Ends(t)
+		synctest.Test(t, test)
+	})
 }
 
 type fakeDev struct {
@@ -46,12 +67,11 @@ type fakeDev struct {
 	broken        bool // does not show its superblock
 	bad           string
 	syncing       int
+	failfast      bool
+	gone          bool // its file of its state is still there, and no longer leads to it
 }
 
 func newFakeMD(t *testing.T) *fakeMD {
-	start, every, after := startLimit, pollEvery, retryAfter
-	t.Cleanup(func() { startLimit, pollEvery, retryAfter = start, every, after })
-	startLimit, pollEvery, retryAfter = 20*time.Millisecond, time.Millisecond, 0
 	return &fakeMD{t: t, name: "md0", polls: 3,
 		files: map[string]string{
 			"level":              "raid1",
@@ -81,7 +101,13 @@ func (f *fakeMD) missing() int {
 }
 
 func (f *fakeMD) ReadValue(p string) (string, error) {
+	if err := f.asked(p); err != nil {
+		return "", err
+	}
 	absent := &fs.PathError{Op: "open", Path: p, Err: os.ErrNotExist}
+	if v, ok := f.values[p]; ok {
+		return v, nil
+	}
 	rest, ok := strings.CutPrefix(p, "/sys/block/"+f.name+"/md/")
 	if !ok {
 		return "", absent
@@ -97,6 +123,9 @@ func (f *fakeMD) ReadValue(p string) (string, error) {
 		}
 		if file != "state" {
 			return "", nil
+		}
+		if d.gone {
+			return "", &fs.PathError{Op: "read", Path: p, Err: syscall.ENODEV}
 		}
 		if d.syncing > 0 {
 			if d.syncing--; d.syncing == 0 {
@@ -119,11 +148,17 @@ func (f *fakeMD) ReadValue(p string) (string, error) {
 }
 
 func (f *fakeMD) WriteValue(p, v string) error {
+	if err := f.asked("write " + p); err != nil {
+		return err
+	}
 	f.files[strings.TrimPrefix(p, "/sys/block/"+f.name+"/md/")] = v
 	return nil
 }
 
 func (f *fakeMD) List(dir string) (out []string, _ error) {
+	if err := f.asked(dir); err != nil {
+		return nil, err
+	}
 	for name, d := range f.devs {
 		switch {
 		case dir == "/sys/class/block":
@@ -134,11 +169,17 @@ func (f *fakeMD) List(dir string) (out []string, _ error) {
 			out = append(out, f.name)
 		}
 	}
+	if dir == "/sys/block/"+f.name+"/md" {
+		out = append(out, "array_state", "level", "rd0")
+	}
 	slices.Sort(out)
 	return out, nil
 }
 
 func (f *fakeMD) MDSuperblock(name string) (*mdraid.Superblock, error) {
+	if err := f.asked("superblock of " + name); err != nil {
+		return nil, err
+	}
 	d := f.devs[name]
 	switch {
 	case d != nil && d.broken:
@@ -150,6 +191,9 @@ func (f *fakeMD) MDSuperblock(name string) (*mdraid.Superblock, error) {
 	if d.writeMostly {
 		sb.DevFlags = 1
 	}
+	if d.failfast {
+		sb.DevFlags |= 2
+	}
 	if d.list || d.entries {
 		sb.BBLSize, sb.BBLOffset = 8, 16
 	}
@@ -160,7 +204,13 @@ func (f *fakeMD) MDSuperblock(name string) (*mdraid.Superblock, error) {
 }
 
 func (f *fakeMD) Run(_ context.Context, argv []string, _ time.Duration) (machine.Output, error) {
+	if argv[0] != "/sbin/mdadm" || len(argv) < 3 {
+		f.t.Errorf("ran %q", argv)
+	}
 	f.ran = append(f.ran, strings.Join(argv[2:], " "))
+	if err := f.asked(strings.Join(argv[1:], " ")); err != nil {
+		return machine.Output{}, err
+	}
 	if argv[1] == "--grow" {
 		if f.files["sync_action"] != "idle" {
 			return machine.Output{Stderr: []byte("mdadm: Cannot add bitmap while array is resyncing or reshaping etc."), Exit: 1}, nil
@@ -226,6 +276,7 @@ func TestReadd(t *testing.T) {
 		ran   []string // what mdadm was asked for
 		err   []string // parts of the error; none: it went well
 		out   bool     // the member is out, or still faulty, at the end
+		took  time.Duration
 	}{
 		{name: "all well", ran: []string{fail, remove, readd}},
 		{name: "resumed at faulty", spoil: at("faulty"), ran: []string{remove, readd}},
@@ -234,6 +285,10 @@ func TestReadd(t *testing.T) {
 			d := f.devs["sda1"]
 			d.state, d.syncing, d.list, f.files["sync_action"] = "spare", 3, false, "recover"
 		}},
+		{name: "resumed out, as it shall be", spoil: func(f *fakeMD) { f.devs["sda1"].state, f.devs["sda1"].list = "", false },
+			ran: []string{plain}},
+		{name: "resumed out, with entries", spoil: func(f *fakeMD) { f.devs["sda1"].state, f.devs["sda1"].entries = "", true },
+			ran: []string{plain}, err: []string{"left its superblock as it was"}},
 		{name: "done already", spoil: func(f *fakeMD) { f.devs["sda1"].list = false }},
 
 		// After a power cut md syncs first.
@@ -253,7 +308,7 @@ func TestReadd(t *testing.T) {
 		{name: "fewer members than it counts", spoil: func(f *fakeMD) { f.files["raid_disks"], f.files["degraded"] = "3", "0" },
 			err: []string{"2 of 3 members"}},
 		{name: "busy", spoil: file("sync_action", "check"), err: []string{"busy: check"}},
-		{name: "resync to come", spoil: file("resync_start", "0"), err: []string{"not stopped cleanly"}},
+		{name: "resync to come", spoil: file("resync_start", "0"), err: []string{"not stopped cleanly"}, took: startLimit},
 		{name: "read-only, resync to come", spoil: func(f *fakeMD) { f.files["resync_start"], f.files["array_state"] = "0", "read-auto" },
 			err: []string{"--readwrite"}},
 		{name: "frozen", spoil: file("sync_action", "frozen"), err: []string{"busy: frozen"}},
@@ -262,8 +317,8 @@ func TestReadd(t *testing.T) {
 		{name: "read-only", spoil: file("array_state", "read-auto"), err: []string{"read-auto"}},
 		{name: "no bitmap", spoil: file("bitmap/location", "none"), err: []string{"no internal write-intent bitmap"}},
 		{name: "bitmap in a file", spoil: file("bitmap/location", "file"), err: []string{"no internal write-intent bitmap"}},
-		{name: "cluster", spoil: file("bitmap/metadata", "clustered"), err: []string{"clustered"}},
-		{name: "journal", spoil: file("consistency_policy", "journal"), err: []string{"journal"}},
+		{name: "cluster", spoil: file("bitmap/metadata", "clustered"), err: []string{"bitmap/metadata of md0 is clustered, expected internal"}},
+		{name: "journal", spoil: file("consistency_policy", "journal"), err: []string{"consistency_policy of md0 is journal, expected bitmap"}},
 		{name: "spare", spoil: func(f *fakeMD) { f.devs["sdc1"].state = "spare" }, err: []string{"--remove /dev/sdc1"}},
 		{name: "replacement wanted", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "in_sync,want_replacement" },
 			err: []string{"want_replacement"}},
@@ -295,7 +350,7 @@ func TestReadd(t *testing.T) {
 			}
 		}, ran: []string{fail, remove, remove, remove, readd}},
 		{name: "remove never", spoil: no(remove), ran: append([]string{fail}, slices.Repeat([]string{remove}, 50)...), out: true,
-			err: []string{"mdadm /dev/md0 --remove /dev/sda1", "mdadm /dev/md0 --re-add /dev/sda1"}},
+			err: []string{"mdadm /dev/md0 --remove /dev/sda1", "mdadm /dev/md0 --re-add /dev/sda1"}, took: 50 * retryAfter},
 		{name: "update refused", spoil: no(readd), ran: []string{fail, remove, readd, plain}, err: []string{"re-adding sda1", "not possible"}},
 		{name: "re-add refused", spoil: no(readd, plain), ran: []string{fail, remove, readd, plain, add}, err: []string{"re-adding sda1"}},
 		{name: "all refused", spoil: no(readd, plain, add), ran: []string{fail, remove, readd, plain, add}, out: true,
@@ -313,7 +368,7 @@ func TestReadd(t *testing.T) {
 			f.refuse = func(cmd string, d *fakeDev) (string, int) { d.entries = d.entries || cmd == remove; return "", 0 }
 		}, ran: []string{fail, remove, plain}, err: []string{"left its superblock as it was"}},
 		{name: "never syncs", spoil: func(f *fakeMD) { f.polls = 1 << 30; f.looked = func() { f.files["sync_action"] = "idle" } },
-			ran: []string{fail, remove, readd}, err: []string{"nothing syncs it"}, out: true},
+			ran: []string{fail, remove, readd}, err: []string{"nothing syncs it"}, out: true, took: startLimit},
 		{name: "recovery frozen", spoil: func(f *fakeMD) {
 			f.polls = 1 << 30
 			f.looked = func() {
@@ -321,7 +376,7 @@ func TestReadd(t *testing.T) {
 					f.files["sync_action"] = "frozen"
 				}
 			}
-		}, ran: []string{fail, remove, readd}, err: []string{"echo idle >"}, out: true},
+		}, ran: []string{fail, remove, readd}, err: []string{"echo idle >"}, out: true, took: startLimit},
 		{name: "fails again", spoil: func(f *fakeMD) {
 			f.polls = 1 << 30
 			f.looked = func() {
@@ -330,6 +385,48 @@ func TestReadd(t *testing.T) {
 				}
 			}
 		}, ran: []string{fail, remove, readd}, err: []string{"again", "replace it"}, out: true},
+		{name: "recovery ends too early", spoil: func(f *fakeMD) { // 20 s of it, and then nothing
+			f.polls = 1 << 30
+			f.refuse = func(cmd string, d *fakeDev) (string, int) {
+				if cmd == readd {
+					begun := time.Now()
+					f.looked = func() {
+						if time.Since(begun) >= 20*time.Second {
+							d.syncing, f.files["sync_action"] = 1<<30, "idle"
+						}
+					}
+				}
+				return "", 0
+			}
+		}, ran: []string{fail, remove, readd}, err: []string{"nothing syncs it"}, out: true, took: 35 * time.Second},
+		{name: "a long recovery", spoil: func(f *fakeMD) { f.polls = 3005 }, ran: []string{fail, remove, readd}, took: 5 * time.Minute},
+		{name: "remove refused, and gone", spoil: func(f *fakeMD) {
+			f.refuse = func(cmd string, d *fakeDev) (string, int) {
+				if cmd == remove {
+					d.state = ""
+					return "mdadm: hot remove failed for /dev/sda1: No such device or address", 1
+				}
+				return "", 0
+			}
+		}, ran: []string{fail, remove, readd}},
+		{name: "the kernel has let go of it", spoil: func(f *fakeMD) {
+			f.refuse = func(cmd string, d *fakeDev) (string, int) { d.gone = cmd == remove; return "", 0 }
+		}, ran: []string{fail, remove, readd}},
+		{name: "added as it was", spoil: func(f *fakeMD) { f.devs["sda1"].failfast = true; no(readd, plain)(f) },
+			ran: []string{fail, remove, readd, plain, "--add --write-mostly --failfast /dev/sda1"}, err: []string{"re-adding sda1"}},
+		{name: "one member of one", spoil: func(f *fakeMD) { f.files["raid_disks"], f.files["degraded"] = "1", "0" },
+			err: []string{"(raid1 of 1) has no redundancy"}},
+		{name: "no number of members", spoil: file("raid_disks", ""), err: []string{"has no redundancy"}},
+		{name: "bad blocks that are not in its superblock yet", spoil: func(f *fakeMD) {
+			f.values = map[string]string{"/sys/block/md0/md/dev-sdb1/unacknowledged_bad_blocks": "8 8"}
+		}, err: []string{"sdb1", "bad blocks recorded"}},
+		{name: "blanks for bad blocks", spoil: func(f *fakeMD) { f.devs["sdb1"].bad = " \n" }, ran: []string{fail, remove, readd}},
+		{name: "failfast", spoil: func(f *fakeMD) { f.devs["sdb1"].state = "in_sync,failfast" }, ran: []string{fail, remove, readd}},
+		{name: "bitmap before the superblock", spoil: file("bitmap/location", "-16"), ran: []string{fail, remove, readd}},
+		{name: "an old kernel", spoil: func(f *fakeMD) {
+			delete(f.files, "consistency_policy")
+			delete(f.files, "bitmap/metadata")
+		}, ran: []string{fail, remove, readd}},
 		{name: "disk taken by somebody", spoil: func(f *fakeMD) {
 			f.refuse = func(cmd string, d *fakeDev) (string, int) {
 				if cmd == remove {
@@ -339,13 +436,17 @@ func TestReadd(t *testing.T) {
 			}
 		}, ran: []string{fail, remove}, err: []string{"no longer holds its superblock", "nothing was written"}, out: true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		inTime(t, c.name, func(t *testing.T) {
 			f := newFakeMD(t)
 			if c.spoil != nil {
 				c.spoil(f)
 			}
 			s := Readd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
+			begun := time.Now()
 			err := s.Apply(t.Context(), &step.Site{Machine: f}, nil)
+			if took := time.Since(begun); c.took != 0 && (took < c.took || took > c.took+time.Second) {
+				t.Errorf("it took %s, want %s", took, c.took)
+			}
 			if !slices.Equal(f.ran, c.ran) {
 				t.Errorf("mdadm was asked for\n%q\nwant\n%q", f.ran, c.ran)
 			}
@@ -379,7 +480,9 @@ func (f *fakeMD) syncs(action string, looks int) {
 	}
 }
 
-func TestReaddUndo(t *testing.T) {
+func TestReaddUndo(t *testing.T) { inTime(t, "", readdUndo) }
+
+func readdUndo(t *testing.T) {
 	f := newFakeMD(t)
 	s := Readd{Array: "md0", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst}
 	if err := s.Apply(t.Context(), &step.Site{Machine: f}, nil); err != nil {
@@ -388,6 +491,11 @@ func TestReaddUndo(t *testing.T) {
 	if done, err := s.Done(t.Context(), f, nil, nil); !done || err != nil {
 		t.Errorf("done: %v, %v", done, err)
 	}
+	f.devs["sda1"].state = "spare"
+	if done, err := s.Done(t.Context(), f, nil, nil); done || err != nil {
+		t.Errorf("done while it is synced: %v, %v", done, err)
+	}
+	f.devs["sda1"].state = "in_sync"
 	if err := s.Invert(t.Context(), &step.Site{Machine: f}); err != nil || !f.devs["sda1"].list {
 		t.Errorf("undo: %v, member %+v", err, f.devs["sda1"])
 	}
@@ -398,7 +506,9 @@ func TestReaddUndo(t *testing.T) {
 
 // An interrupt is heeded before the member is failed, and not until it is
 // back afterwards.
-func TestReaddInterrupt(t *testing.T) {
+func TestReaddInterrupt(t *testing.T) { inTime(t, "", readdInterrupt) }
+
+func readdInterrupt(t *testing.T) {
 	f := newFakeMD(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -410,7 +520,7 @@ func TestReaddInterrupt(t *testing.T) {
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	var u *step.Untouched
-	if err := s.Apply(ctx, &step.Site{Machine: f}, nil); !errors.As(err, &u) || len(f.ran) > 0 {
+	if err := s.Apply(ctx, &step.Site{Machine: f}, nil); !errors.As(err, &u) || !errors.Is(err, context.DeadlineExceeded) || len(f.ran) > 0 {
 		t.Errorf("interrupted while it waits for a resync: %v, ran %q", err, f.ran)
 	}
 	f.syncs("resync", 1)
@@ -428,7 +538,9 @@ func TestReaddInterrupt(t *testing.T) {
 }
 
 // After a boot the array and the disk may have other names.
-func TestReaddNames(t *testing.T) {
+func TestReaddNames(t *testing.T) { inTime(t, "", readdNames) }
+
+func readdNames(t *testing.T) {
 	f := newFakeMD(t)
 	f.name = "md127"
 	f.devs["sdz1"], f.devs["sda1"] = f.devs["sda1"], &fakeDev{array: "somebody", device: "else"}
@@ -487,6 +599,7 @@ func TestReaddNamesRefused(t *testing.T) {
 		{Array: "md0", Member: "a/../../x", ArrayUUID: mdArray, DeviceUUID: mdFirst},
 		{Array: "-f", Member: "sda1", ArrayUUID: mdArray, DeviceUUID: mdFirst},
 		{Array: "md0", Member: "sda1", ArrayUUID: mdArray},
+		{Array: "md0", Member: "sda1", DeviceUUID: mdFirst},
 	} {
 		if _, err := s.Items(t.Context(), newFakeMD(t)); err == nil {
 			t.Errorf("%+v: no error", s)
@@ -495,7 +608,9 @@ func TestReaddNamesRefused(t *testing.T) {
 }
 
 // What md may not sync by itself after a power cut is said where there is such.
-func TestReaddWarns(t *testing.T) {
+func TestReaddWarns(t *testing.T) { inTime(t, "", readdWarns) }
+
+func readdWarns(t *testing.T) {
 	for _, c := range []struct {
 		level, state string
 		want         bool
@@ -522,7 +637,9 @@ func TestReaddWarns(t *testing.T) {
 // TestReaddWaitsForTheEnd: md is busy for a moment after the member is in
 // sync, and would refuse what comes next; so it is when the sync began before
 // fettle was resumed.
-func TestReaddWaitsForTheEnd(t *testing.T) {
+func TestReaddWaitsForTheEnd(t *testing.T) { inTime(t, "", readdWaitsForTheEnd) }
+
+func readdWaitsForTheEnd(t *testing.T) {
 	for _, resumed := range []bool{false, true} {
 		f := newFakeMD(t)
 		d := f.devs["sda1"]

@@ -22,7 +22,9 @@ func TestScript(t *testing.T) {
 	}
 	for _, want := range []string{"mdadm /dev/md0 --fail /dev/cciss/c0d0\n", "--update=no-bbl ||", "mdadm --grow /dev/md0 " +
 		"--bitmap=internal\nundo mdadm --grow " +
-		"/dev/md0 --bitmap=none\n", "'/sys/block/md0/md/dev-cciss!c0d0/state'"} {
+		"/dev/md0 --bitmap=none\n", "until grep -qw in_sync '/sys/block/md0/md/dev-cciss!c0d0/state'; do\n",
+		"\ngrep -qx idle /sys/block/md0/md/sync_action\n",
+		"Device UUID : " + mdFirst} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

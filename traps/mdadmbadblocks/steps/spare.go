@@ -42,7 +42,9 @@ func (s Readd) fit(m machine.Machine) error {
 		return fmt.Errorf("%s was not stopped cleanly, and its resync is still to come: after it, fix this again", s.Array)
 	}
 	for f, want := range map[string]string{"consistency_policy": "bitmap", "bitmap/metadata": "internal"} { // Linux 4.12 and 2.6.33
-		if got, err := m.ReadValue(s.sysfs(f)); err == nil && got != want {
+		if got, err := m.ReadValue(s.sysfs(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is not an array that can spare a member: %w", s.Array, err)
+		} else if err == nil && got != want {
 			return fmt.Errorf("%s of %s is %s, expected %s", f, s.Array, got, want)
 		}
 	}
