@@ -77,7 +77,7 @@ func missingVerb(c *cobra.Command, args []string) error {
 var countError = lazy.Regexp(`^(?:requires at least|accepts|accepts at most|accepts between) .*\d|^unknown command `)
 
 // placeholder is an argument in a usage line: FILE, [HOST], TRAP..., FILE|-.
-var placeholder = lazy.Regexp(`^\[?[A-Z][A-Z0-9|_-]*(?:\.\.\.)?\]?(?:\.\.\.)?$`)
+var placeholder = lazy.Regexp(`^\[?[A-Z][A-Z0-9|_-]*(?:\.\.\.)?\]*(?:\.\.\.)?$`)
 
 // counted says which arguments a verb expects, and how many were given.
 func counted(c *cobra.Command, given int) string {

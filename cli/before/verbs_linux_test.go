@@ -11,12 +11,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	judge "fettle/before"
 	"fettle/before/snapshot"
@@ -146,41 +143,12 @@ func session(t *testing.T, file, stdin string) {
 	})
 }
 
-// golden is a host of its own: its name, its files, which only this test sees.
+// golden is a host of its own: see apptest.Golden.
 func golden(t *testing.T) bool {
 	t.Helper()
-	if !means.Inside(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWUTS, time.Minute) {
-		return false
-	}
-	for _, dir := range []string{"/etc", "/run", "/mnt"} {
-		if err := unix.Mount("none", dir, "tmpfs", 0, "mode=755"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const release = "ID=debian\nVERSION_ID=12\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n"
-	err := errors.Join(unix.Sethostname([]byte("golden")), os.MkdirAll("/etc/apt/apt.conf.d", 0o755),
-		os.MkdirAll("/etc/systemd/system", 0o755))
-	for name, text := range map[string]string{"web/etc/os-release": release, "new/etc/os-release": strings.ReplaceAll(release, "12", "13"),
-		"web/usr/x": "", "web/var/lib/dpkg/status": "", "file": "", "hosts": "web1\nweb2 # two\n"} {
-		name = "/mnt/" + name
-		err = errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(testdata(t))
-	t.Setenv("STATE_DIRECTORY", "/mnt/state")
-	t.Setenv("LC_ALL", "C.UTF-8")
-	t.Setenv("COLUMNS", "90")
-	return true
-}
-
-func testdata(t *testing.T) string {
-	dir, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return apptest.Golden(t, map[string]string{"/mnt/web/etc/os-release": apptest.Release, "/mnt/web/usr/x": "", "/mnt/file": "",
+		"/mnt/new/etc/os-release": strings.ReplaceAll(apptest.Release, "12", "13"), "/mnt/web/var/lib/dpkg/status": "",
+		"/etc/apt/apt.conf.d/x": "", "/var/lib/dpkg/status": "", "/etc/systemd/system/x": "", "/etc/os-release": apptest.Release})
 }
 
 func TestReboot(t *testing.T) {
@@ -188,10 +156,10 @@ func TestReboot(t *testing.T) {
 		return
 	}
 	session(t, "reboot.txt", "")
-	if names, err := filepath.Glob("/mnt/state/snapshots/*"); err != nil || len(names) == 0 {
+	if names, err := filepath.Glob("/var/lib/fettle/snapshots/*"); err != nil || len(names) == 0 {
 		t.Errorf("snapshots: %v, %v", names, err)
 	}
-	if err := os.RemoveAll("/mnt/state"); err != nil {
+	if err := os.RemoveAll("/var/lib/fettle"); err != nil {
 		t.Fatal(err)
 	}
 	code, out, errs := apptest.Run(t.Context(), app.App{Traps: []*trap.Trap{chain}}, Cmd, "before", "reboot", "--no-snapshot", "--format",
@@ -201,14 +169,14 @@ func TestReboot(t *testing.T) {
 		d.Report.Meta.Host != "golden" || len(d.Report.Results) != 1 {
 		t.Errorf("status %d, %v, said %q and %q", code, err, out, errs)
 	}
-	if _, err := os.Stat("/mnt/state"); err == nil {
+	if _, err := os.Stat("/var/lib/fettle"); err == nil {
 		t.Error("a snapshot was saved")
 	}
 	code, out, errs = apptest.Run(t.Context(), app.App{Traps: []*trap.Trap{chain, service}}, Cmd, "before", "reboot", "--format", "json")
 	if err := json.Unmarshal([]byte(out), &d); code != 1 || errs != "" || err != nil || d.Snapshot == "" {
 		t.Errorf("status %d, %v, said %q and %q", code, err, out, errs)
 	}
-	if names, _ := filepath.Glob("/mnt/state/*/" + d.Snapshot + "*"); len(names) != 1 {
+	if names, _ := filepath.Glob("/var/lib/fettle/*/" + d.Snapshot + "*"); len(names) != 1 {
 		t.Errorf("%q is not there", d.Snapshot)
 	}
 	// What an admin accepted does not count, here.
