@@ -85,6 +85,7 @@ type Agent struct {
 	acks      chan *message.Ack
 	asks      chan *message.Ask
 	packs     chan *message.Pack
+	events    chan string
 	refusals  map[string]declined // packs that fettle did not install, by name
 	connected chan struct{}
 }
@@ -105,7 +106,7 @@ func Run(ctx context.Context, c Config) error {
 	a := &Agent{Config: c, member: member, instance: newInstance(), wait: c.Answer, needWhole: true, allowance: asksBurst, wholes: asksBurst,
 		hub:  folded.Log{To: c.Log},
 		acks: make(chan *message.Ack, 64), asks: make(chan *message.Ask, 4), packs: make(chan *message.Pack, 1),
-		connected: make(chan struct{}, 1)}
+		events: make(chan string, 1), connected: make(chan struct{}, 1)}
 	a.accepts = hasAccepts(c.Dir)
 	if a.spool, err = spool.Open(filepath.Join(c.Dir, spoolDir), c.MaxKept); err != nil {
 		return err
@@ -150,9 +151,8 @@ func (a *Agent) next() time.Duration {
 }
 
 func (a *Agent) loop(ctx context.Context) error {
-	events := make(chan string, 1)
 	if a.Events {
-		go a.watch(ctx, events)
+		go a.watch(ctx, a.events)
 	}
 	timer := time.NewTimer(mrand.N(a.Soon + 1))
 	defer timer.Stop()
@@ -182,7 +182,7 @@ func (a *Agent) loop(ctx context.Context) error {
 			a.heartbeat()
 		case <-a.ackTimeout:
 			a.resend()
-		case event := <-events:
+		case event := <-a.events:
 			if why == "schedule" {
 				why = event
 				timer.Reset(settle)

@@ -3,18 +3,39 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"fettle/engine/trap"
+	"fettle/fleet/hub/message"
 	"fettle/internal/jsondoc"
 	"fettle/internal/means"
 	"fettle/report"
 )
+
+// soon is within which a test's own messages arrive and its programs end, all of which take milliseconds.
+const soon = 8 * time.Second
+
+// within fails the test where an act does not end soon: it waits for what does not come.
+func within(t *testing.T, what string, act func()) {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() { defer close(ended); act() }()
+	select {
+	case <-ended:
+	case <-time.After(soon):
+		t.Fatalf("%s: it has not ended after %s", what, soon)
+	}
+}
 
 // script writes a program.
 func script(t *testing.T, file, text string) {
@@ -96,7 +117,8 @@ func TestAnswer(t *testing.T) {
 	} {
 		script(t, program, c.text)
 		var got struct{ A int }
-		exit, err := answer(child(t.Context(), program), &got)
+		exit, err := 0, error(nil)
+		within(t, what, func() { exit, err = answer(child(t.Context(), program), &got) })
 		if c.says != "" {
 			says(t, what, err, c.says)
 		} else if err != nil || got.A != 7 {
@@ -166,5 +188,152 @@ func TestRunnable(t *testing.T) {
 	says(t, "not there", Runnable("/nonexistent/fettle"), "stat /nonexistent/fettle: ")
 	if err := Runnable("/proc"); err != nil { // below the root folder
 		t.Error(err)
+	}
+}
+
+// Who is not root, and runs an agent, has it run root's programs and his own, and nobody else's.
+func TestRunnableForOthers(t *testing.T) {
+	dir := t.TempDir()
+	owners := map[string]int{"root's": 0, "his own": means.Nobody, "another user's": 7}
+	for what, uid := range owners {
+		if err := errors.Join(os.Mkdir(filepath.Join(dir, what), 0o755), os.WriteFile(filepath.Join(dir, what, "fettle"), nil, 0o755),
+			os.Chown(filepath.Join(dir, what), uid, uid), os.Chown(filepath.Join(dir, what, "fettle"), uid, uid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for folder := dir; folder != os.TempDir() && len(folder) > 1; folder = filepath.Dir(folder) {
+		if err := os.Chmod(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	means.AsNobody(t, func() {
+		for what, uid := range owners {
+			if err := Runnable(filepath.Join(dir, what, "fettle")); (err == nil) != (uid != 7) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+// A host that is busy may take longer than a second to list changes, to install a pack or to save a snapshot.
+func TestSlowFettle(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "fettle")
+	script(t, program, "sleep 1.1\n"+`echo '{"changes":[{"id":"1","trap":"a"}]}'`)
+	r := newRestarted(t)
+	r.Fettle, r.Packs = program, dir
+	if err := os.Mkdir(filepath.Join(dir, "agent"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	another := &Agent{Config: Config{Dir: filepath.Join(dir, "agent"), Fettle: program, Packs: dir, Log: func(string) {}}}
+	within(t, "all three", func() {
+		var all sync.WaitGroup
+		all.Go(func() {
+			if got := fixes(t.Context(), program, dir); len(got) != 1 {
+				t.Errorf("changes: %+v", got)
+			}
+		})
+		all.Go(func() {
+			if !another.takePack(t.Context(), message.NewPack("acme", 1, []byte("x"))) || another.refusals != nil {
+				t.Errorf("a pack: %+v", another.refusals)
+			}
+		})
+		all.Go(func() {
+			if r.snapshot(t.Context()); r.restart.was.Saved.IsZero() {
+				t.Errorf("a snapshot: %q", r.said)
+			}
+		})
+		all.Wait()
+	})
+}
+
+// keeping is a context that counts what waits for its end.
+type keeping struct {
+	context.Context // one that never ends
+	done            chan struct{}
+	n               atomic.Int32
+}
+
+func newKeeping() *keeping { return &keeping{Context: context.Background(), done: make(chan struct{})} }
+
+func (k *keeping) Done() <-chan struct{} { return k.done }
+
+func (k *keeping) AfterFunc(func()) (stop func() bool) {
+	k.n.Add(1)
+	var once sync.Once
+	return func() bool { once.Do(func() { k.n.Add(-1) }); return true }
+}
+
+// An agent runs for years: nothing that it does leaves anything behind that waits for its end.
+func TestLeavesNothing(t *testing.T) {
+	r := newRestarted(t)
+	r.Packs = r.Dir
+	script(t, r.Fettle, `[ $1 = check ] && cat << 'END'`+"\n"+reported(t, "br0")+"\nEND\n"+`[ $1 = check ] || echo '{"restarted":true}'`)
+	for what, do := range map[string]func(ctx context.Context){
+		"a check":      func(ctx context.Context) { _, _, _ = check(ctx, r.Fettle, nil) },
+		"changes":      func(ctx context.Context) { fixes(ctx, r.Fettle, r.Dir) },
+		"a pack":       func(ctx context.Context) { r.takePack(ctx, message.NewPack("acme", 1, []byte("x"))) },
+		"a snapshot":   func(ctx context.Context) { r.snapshot(ctx) },
+		"a comparison": func(ctx context.Context) { _, _ = r.after(ctx, 0) },
+	} {
+		ctx := newKeeping()
+		do(ctx)
+		if n := ctx.n.Load(); n != 0 {
+			t.Errorf("%s leaves %d behind", what, n)
+		}
+	}
+}
+
+// without runs an act while the process can open nothing.
+func without(t *testing.T, act func()) {
+	t.Helper()
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	act()
+}
+
+// An agent that has no file descriptor left says so of each thing that it cannot do, and takes it for nothing else.
+func TestOutOfFiles(t *testing.T) {
+	const full = "too many open files"
+	r := newRestarted(t)
+	joining, said := filepath.Join(t.TempDir(), "agent"), make(chan string, 9)
+	watching := &Agent{Config: Config{Log: func(s string) { said <- s }}}
+	var checked, answered, same, saved error
+	without(t, func() {
+		_, _, checked = check(t.Context(), "/bin/true", nil)
+		_, answered = answer(child(t.Context(), "/bin/true"), nil)
+		same, saved = (&Member{Machine: "m"}).sameMachine(), Save(joining, "web1", false, &admitted)
+		watching.watchFolders(ended(t), nil)
+		watching.watch(ended(t), nil)
+		r.begin(t.Context())
+	})
+	for what, err := range map[string]error{"a check": checked, "a program": answered, "which machine it is": same, "joining": saved} {
+		if err == nil || !strings.HasSuffix(err.Error(), full) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, want := range []string{"package runs are not watched: " + full, "links are not watched: " + full} {
+		select {
+		case got := <-said:
+			if got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		default:
+			t.Errorf("%q is not said", want)
+		}
+	}
+	if r.Restarts || r.restart.first != nil || r.restart.was.Boot != "" {
+		t.Errorf("which start this is it does not know, and yet: %+v", r.restart.was)
 	}
 }

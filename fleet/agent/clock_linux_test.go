@@ -4,8 +4,23 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"fettle/fleet/agent/spool"
 )
+
+// The clock that nobody sets is the kernel's: sysinfo(2) has the same, in whole seconds.
+func TestUptime(t *testing.T) {
+	var info unix.Sysinfo_t
+	before := uptime()
+	if err := unix.Sysinfo(&info); err != nil {
+		t.Fatal(err)
+	}
+	after := uptime()
+	if is := time.Duration(info.Uptime) * time.Second; is < before-time.Second || is > after+time.Second || after < before {
+		t.Errorf("up for %s, then %s; the kernel says %s", before, after, is)
+	}
+}
 
 // TestAge: what a message's age is where the host's clock was wrong, or was set since.
 func TestAge(t *testing.T) {

@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"fettle/internal/means"
@@ -101,6 +103,143 @@ func TestEvents(t *testing.T) {
 			t.Errorf("d0 goes %s: nobody says so", state)
 		}
 	}
+}
+
+// inotifies counts the folders that this process watches.
+func inotifies(t *testing.T) (n int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/fdinfo/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, _ := os.ReadFile(file) // it may be closed by now
+		n += strings.Count(string(b), "inotify wd:")
+	}
+	return n
+}
+
+// await waits a short while for what comes at once.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(soon); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %s for %s", soon, what)
+		}
+	}
+}
+
+// Of the folders that there are it hears when a file is written or replaced, once a second at most, and not that one
+// is read; an agent that ends watches them no longer.
+func TestWatchFolders(t *testing.T) {
+	t.Parallel()
+	dir, was := t.TempDir(), watched
+	watched = []string{filepath.Join(dir, "none"), dir}
+	defer func() { watched = was }()
+	file := filepath.Join(dir, "status")
+	write := func() {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := &Agent{Config: Config{Log: func(s string) { t.Error(s) }}}
+	touched, over := make(chan string, 1), make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	before := inotifies(t)
+	go func() { defer close(over); a.watchFolders(ctx, touched) }()
+	await(t, "that it watches", func() bool { return inotifies(t) == before+1 })
+	hears := func(what string) {
+		t.Helper()
+		select {
+		case got := <-touched:
+			if got != "packages" {
+				t.Errorf("%s: %q", what, got)
+			}
+		case <-time.After(soon):
+			t.Fatalf("%s: nobody says so", what)
+		}
+	}
+	if _, err := os.ReadDir(dir); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	write()
+	hears("a file is written")
+	write()
+	time.Sleep(100 * time.Millisecond)
+	if len(touched) > 0 && time.Since(began) < 900*time.Millisecond {
+		t.Error("a run that writes two files counts twice")
+	}
+	hears("another one, when the second is over")
+	stop()
+	select {
+	case <-over:
+	case <-time.After(soon):
+		t.Fatal("it goes on when the agent has ended")
+	}
+	if n := inotifies(t); n != before {
+		t.Errorf("the process watches %d folders, and %d before", n, before)
+	}
+}
+
+// TestWatch: links that change are told of, in a network of the test's own: also what changes within the time in which
+// nothing is told.
+func TestWatch(t *testing.T) {
+	if !means.Inside(t, syscall.CLONE_NEWNET, soon) {
+		return
+	}
+	atMostEach, watched = 50*time.Millisecond, []string{t.TempDir()}
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := false
+	turn := func() {
+		t.Helper()
+		set := netlink.LinkSetUp
+		if up {
+			set = netlink.LinkSetDown
+		}
+		if up = !up; set(lo) != nil {
+			t.Fatal("lo stays as it is")
+		}
+	}
+	a, events := &Agent{Config: Config{Log: func(s string) { t.Error(s) }}}, make(chan string, 1)
+	over := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { defer close(over); a.watch(ctx, events) }()
+	hears := func(what, want string) { // what is told late aside
+		t.Helper()
+		for got := ""; got != want; {
+			select {
+			case got = <-events:
+			case <-time.After(soon / 2):
+				t.Fatalf("%s: nobody says so", what)
+			}
+		}
+	}
+	for begun := false; !begun; { // once it watches
+		turn()
+		select {
+		case got := <-events:
+			if begun = true; got != "link" {
+				t.Errorf("a link: %q", got)
+			}
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	for range 3 {
+		turn()
+		hears("a link that changes again", "link")
+	}
+	if err := os.WriteFile(filepath.Join(watched[0], "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hears("a package", "packages")
+	stop()
+	<-over
 }
 
 // Of links it counts whether they are up and running, of clocks that they were set; and of many events the last one is

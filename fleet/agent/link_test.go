@@ -25,7 +25,13 @@ import (
 // everybody in.
 func plainServer(t *testing.T) string {
 	t.Helper()
-	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true})
+	return serverOf(t, 1<<20).ClientURL()
+}
+
+// serverOf is one that takes messages of so many bytes.
+func serverOf(t *testing.T, payload int32) *natsserver.Server {
+	t.Helper()
+	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, MaxPayload: payload})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +40,7 @@ func plainServer(t *testing.T) string {
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("no NATS server within 10 s")
 	}
-	return s.ClientURL()
+	return s
 }
 
 // idle is an agent with an empty spool that logs into said.
@@ -122,8 +128,9 @@ func TestAnswerTo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if p, err := answerTo(t.Context(), sub, &message.Message{Instance: "one"}); err != nil || string(p.File) != "one" {
-		t.Errorf("%+v, %v", p, err)
+	ctx := newKeeping()
+	if p, err := answerTo(ctx, sub, &message.Message{Instance: "one"}); err != nil || string(p.File) != "one" || ctx.n.Load() != 0 {
+		t.Errorf("%+v, %v, and %d left behind", p, err, ctx.n.Load())
 	}
 }
 
@@ -145,56 +152,200 @@ func TestHearAnswer(t *testing.T) {
 	}
 }
 
-// An agent checks at its start, when it is asked, after a pack and each hour; what is asked too often it only counts.
-func TestLoop(t *testing.T) {
+// turning is an agent whose loop runs, where time is the test's.
+type turning struct {
+	*Agent
+	*testing.T
+	told int // of what it told the test has seen
+}
+
+// turn runs the loop of an agent whose checks all fail.
+func turn(t *testing.T, prepare func(*Agent), act func(a *turning)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		a := idle(t, &nats.Conn{}, &said)
-		a.Fettle, a.Every, a.allowance, a.asked = "/bin/false", time.Hour, 2, uptime()
+		a.Fettle, a.Every, a.allowance, a.asked, a.wholeAt = "/bin/false", time.Hour, asksBurst, uptime(), uptime()
 		a.hub.To = a.Log
-		a.asks, a.packs = make(chan *message.Ask, 1), make(chan *message.Pack, 1)
+		a.asks, a.packs, a.events = make(chan *message.Ask, 1), make(chan *message.Pack, 1), make(chan string, 1)
+		a.acks, a.connected = make(chan *message.Ack, 1), make(chan struct{}, 1)
+		prepare(a)
 		ctx, end := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- a.loop(ctx) }()
-		pass := func(d time.Duration, want ...string) {
-			t.Helper()
-			time.Sleep(d)
-			synctest.Wait()
-			var got []string
-			for i := range a.spool.Len() {
-				b, err := a.spool.Payload(a.spool.At(i))
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := message.Unpack(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, m.Why)
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("told %q, want %q", got, want)
-			}
-		}
-		pass(time.Second, "start")
-		a.asks <- message.NewAsk("q1", false, 0)
-		pass(time.Second, "start", "ask")
-		a.packs <- message.NewPack("acme", 1, []byte("x"))
-		pass(time.Second, "start", "ask", "pack")
-		a.asks <- message.NewAsk("q2", false, 0)
-		a.packs <- message.NewPack("acme", 1, []byte("x"))
-		// The spool is read again when nothing else will be kept: no channel leads from here to the next check.
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if a.refused != 2 {
-			t.Errorf("%d refused", a.refused)
-		}
-		pass(70*time.Minute, "start", "ask", "pack", "schedule")
+		act(&turning{Agent: a, T: t})
 		end()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// pass lets time pass, in which the agent tells so: each time why.
+func (a *turning) pass(d time.Duration, want ...string) {
+	a.Helper()
+	time.Sleep(d)
+	synctest.Wait()
+	var got []string
+	for ; a.told < a.spool.Len(); a.told++ {
+		b, err := a.spool.Payload(a.spool.At(a.told))
+		if err != nil {
+			a.Fatal(err)
+		}
+		m, err := message.Unpack(b)
+		if err != nil {
+			a.Fatal(err)
+		}
+		got = append(got, m.Why)
+	}
+	if !slices.Equal(got, want) {
+		a.Errorf("told %q, want %q", got, want)
+	}
+	a.connected <- struct{}{} // what was read here was read before what the loop does next
+	synctest.Wait()
+}
+
+// An agent checks at its start, when it is asked, after a pack and each hour; what is asked too often it only counts.
+func TestLoop(t *testing.T) {
+	turn(t, func(a *Agent) { a.allowance = 2 }, func(a *turning) {
+		a.pass(time.Second, "start")
+		a.asks <- message.NewAsk("q1", false, 0)
+		a.pass(time.Second, "ask")
+		a.packs <- message.NewPack("acme", 1, []byte("x"))
+		a.pass(time.Second, "pack")
+		a.asks <- message.NewAsk("q2", false, 0)
+		a.packs <- message.NewPack("acme", 1, []byte("x"))
+		if a.pass(time.Second); a.refused != 2 {
+			t.Errorf("%d refused", a.refused)
+		}
+		a.pass(70*time.Minute, "schedule")
+	})
+}
+
+// What happens on the host is checked half a minute later; a question that waits is answered as one, whatever happens
+// meanwhile, and a pack that cannot be kept is no reason to check.
+func TestLoopOfEvents(t *testing.T) {
+	turn(t, func(*Agent) {}, func(a *turning) {
+		a.pass(time.Second, "start")
+		a.events <- "link"
+		a.pass(20 * time.Second)
+		a.events <- "packages"
+		a.pass(9 * time.Second)
+		a.pass(2*time.Second, "link")
+		for range 2 {
+			a.asks <- message.NewAsk("q", false, time.Minute)
+			synctest.Wait()
+			if a.told == a.spool.Len() { // else it was answered at once
+				a.events <- "link"
+				a.packs <- message.NewPack("acme", 1, []byte("x"))
+			}
+			a.pass(time.Minute, "ask")
+		}
+		a.pass(50 * time.Minute)
+		a.pass(20*time.Minute, "schedule")
+	})
+	turn(t, func(a *Agent) { a.Dir = filepath.Join(a.Dir, "none") }, func(a *turning) {
+		a.pass(time.Second, "start")
+		a.packs <- message.NewPack("acme", 1, []byte("x"))
+		a.pass(time.Second)
+	})
+}
+
+// A hub that lacks a whole report gets the last one, if there is one and it does not ask too often, and no other hub does.
+func TestLoopOfAnswers(t *testing.T) {
+	whole := &message.Ack{Instance: "x", Whole: true}
+	turn(t, func(a *Agent) { a.wholes = asksBurst }, func(a *turning) {
+		a.pass(time.Second, "start")
+		a.acks <- whole
+		a.pass(time.Second)
+	})
+	turn(t, func(a *Agent) { a.last, a.wholes = stateOf("x"), 1 }, func(a *turning) {
+		a.pass(time.Second, "start")
+		a.acks <- &message.Ack{Instance: "x"}
+		a.pass(time.Second)
+		a.acks <- whole
+		a.pass(time.Second, "whole")
+		a.acks <- whole
+		a.pass(time.Second)
+	})
+}
+
+// A heartbeat is due an hour after the last word, whatever it was.
+func TestBeatsAfterSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		a := idle(t, &nats.Conn{}, &said)
+		due := func() bool {
+			select {
+			case <-a.heartbeatTimer.C:
+				return true
+			default:
+				return false
+			}
+		}
+		for what, speaks := range map[string]func(){"a heartbeat that nobody hears": a.heartbeat,
+			"a message": func() { a.keep(a.message(message.Beat, "", "")) }} {
+			time.Sleep(30 * time.Minute)
+			speaks()
+			if time.Sleep(59 * time.Minute); due() {
+				t.Errorf("%s: the next one is due within the hour", what)
+			}
+			if time.Sleep(2 * time.Minute); !due() {
+				t.Errorf("%s: the next one is not due after an hour", what)
+			}
+			speaks()
+		}
+	})
+}
+
+// That the hub ends is said, and not that the agent itself does; what the hub does not take waits, and that is said, too.
+func TestHubEnds(t *testing.T) {
+	said := make(chan string, 99)
+	log := func(s string) { said <- s }
+	start := func(payload int32) (*Agent, *natsserver.Server) {
+		t.Helper()
+		s := serverOf(t, payload)
+		a := idle(t, nil, &[]string{})
+		a.Log, a.hub.To = log, log
+		a.connected = make(chan struct{}, 1)
+		a.member.URLs = []string{s.ClientURL()}
+		writeCreds(t, filepath.Join(a.Dir, credsFile))
+		var err error
+		if a.conn, err = a.connect(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-a.connected:
+		case <-time.After(soon):
+			t.Fatal("it does not connect")
+		}
+		return a, s
+	}
+	hears := func(want string) {
+		t.Helper()
+		select {
+		case got := <-said:
+			if !strings.HasPrefix(got, want) || strings.Contains(got, "dial") { // which is what comes after
+				t.Errorf("said %q, want %q", got, want)
+			}
+		case <-time.After(soon):
+			t.Fatalf("nobody says %q", want)
+		}
+	}
+	a, s := start(1 << 20)
+	s.Shutdown()
+	hears("the hub: ") // EOF, or reset by peer
+	a.conn.Close()
+	a, _ = start(16)
+	a.keep(a.message(message.Beat, "", ""))
+	if a.send(); a.sent != 0 || a.spool.Len() != 1 || a.ackTimeout != nil {
+		t.Errorf("%d of %d sent", a.sent, a.spool.Len())
+	}
+	hears("sending: nats: maximum payload exceeded")
+	a.conn.Close()
+	if len(said) > 0 {
+		t.Errorf("an agent that ends says %q", <-said)
+	}
 }
 
 // Where the space for waiting messages is full, the next report is whole again:
@@ -272,7 +423,11 @@ func TestNoPlainText(t *testing.T) {
 			}
 			continue
 		}
-		for end := time.Now().Add(time.Second); !conn.IsConnected() && time.Now().Before(end); {
+		limit := 400 * time.Millisecond // in plain text it takes a few
+		if c.plain {
+			limit = soon
+		}
+		for end := time.Now().Add(limit); !conn.IsConnected() && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if o := conn.Opts; o.Timeout != 30*time.Second || o.PingInterval != 5*time.Minute || o.MaxReconnect >= 0 {

@@ -7,12 +7,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"fettle/fleet/hub/join"
 	"fettle/fleet/hub/message"
 	"fettle/internal/folded"
+	"fettle/internal/means"
 	"fettle/report/onhub"
 )
 
@@ -111,6 +115,41 @@ func TestSaveTroubles(t *testing.T) {
 	writeCreds(t, creds)
 	if key, err := publicKey(creds); err != nil || len(key) != 56 || key[0] != 'U' {
 		t.Errorf("%q, %v", key, err)
+	}
+}
+
+// A machine is who its machine-id says, which not every host has; and a host whose old messages cannot be removed joins
+// no other hub. In a file system of the test's own.
+func TestMachine(t *testing.T) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, soon) {
+		return
+	}
+	mount := func(dir string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(dir, 0o700), unix.Mount("fettle-test", dir, "tmpfs", 0, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	mount(filepath.Join(dir, spoolDir))
+	t.Cleanup(func() { _ = unix.Unmount(filepath.Join(dir, spoolDir), 0) })
+	says(t, "a spool that stays", Save(dir, "web1", false, &admitted), "unlinkat ")
+	if _, err := Load(dir); err != ErrNotJoined {
+		t.Errorf("joined nevertheless: %v", err)
+	}
+	mount("/etc")
+	was := map[string]string{}
+	for _, id := range []string{"", "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"} {
+		if id != "" {
+			if err := os.WriteFile("/etc/machine-id", []byte(id+"\n"), 0o444); err != nil {
+				t.Fatal(err)
+			}
+		}
+		is, err := machineHash()
+		if err != nil || len(is) != 32 || was[is] != "" || strings.Contains(id, is) {
+			t.Errorf("%q: %q, as %q, %v", id, is, was[is], err)
+		}
+		was[is] = id + "."
 	}
 }
 

@@ -56,8 +56,13 @@ func (r *restarted) first() (compared, bool) {
 	if r.restart.first == nil {
 		r.t.Fatal("the start is not compared")
 	}
-	c, ok := <-r.restart.first
-	return c, ok
+	select {
+	case c, ok := <-r.restart.first:
+		return c, ok
+	case <-time.After(soon):
+		r.t.Fatal("the comparison does not end")
+		return compared{}, false
+	}
 }
 
 // calls are what the program was called with since.
@@ -195,6 +200,11 @@ func TestRestartNotCompared(t *testing.T) {
 	r.restart.was.Lost = []string{"nginx.service"}
 	if r.compareAgain(t.Context()); len(r.restart.was.Lost) != 1 {
 		t.Error("what is missing is forgotten after what is no comparison")
+	}
+	r.last, r.restart = nil, restart{first: make(chan compared)}
+	if r.started(compared{lost: []message.Lost{{Subject: "x"}}, done: true}, true); r.spool.Len() > 0 || r.restart.was.Compared == "" ||
+		len(r.restart.lost) != 1 {
+		t.Errorf("a start that is compared before the first check: %+v", r.restart.was)
 	}
 	r.Restarts = false
 	r.again("the start before")

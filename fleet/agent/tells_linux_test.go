@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,12 @@ func TestWhen(t *testing.T) {
 	}
 	if most > time.Hour || most < 30*time.Minute || little > time.Second || little < 500*time.Millisecond {
 		t.Errorf("spread over %s and %s", most, little)
+	}
+	for _, every := range []time.Duration{0, 1, 25} {
+		a.Every = every
+		if d := a.next(); d < every*9/10 || d > every*11/10 {
+			t.Errorf("each %s: the next check is in %s", every, d)
+		}
 	}
 	for _, d := range []time.Duration{0, -time.Second} {
 		if got := spread(d); got != 0 {
@@ -167,8 +174,19 @@ func TestKeepsTooMuch(t *testing.T) {
 		t.Errorf("%d kept, %q", r.spool.Len(), r.said)
 	}
 	m := large(0)
+	all := message.Result{Trap: "bridge-mtu"}
+	const long = 1 << 10
+	for i := range message.MaxPlain/long + 1 {
+		all.Outcomes = append(all.Outcomes, trap.Outcome{Trap: "bridge-mtu", Subject: fmt.Sprint(i), Status: trap.Found, Severity: trap.Warning,
+			Summary: strings.Repeat("s", long)})
+	}
+	m.Run.Results = []message.Result{all}
+	if r.keep(m); r.spool.Len() != 2 || r.needWhole || len(r.newest().Run.Results[0].Outcomes) != 10 {
+		t.Errorf("of many long summaries: %d kept, %q", r.spool.Len(), r.said)
+	}
+	m = large(0)
 	m.Run.Failed = strings.Repeat("x", message.MaxPlain)
-	if r.keep(m); r.spool.Len() != 1 || !r.needWhole || len(r.said) != 1 || !strings.HasPrefix(r.said[0], "a result cannot be sent: ") {
+	if r.keep(m); r.spool.Len() != 2 || !r.needWhole || len(r.said) != 1 || !strings.HasPrefix(r.said[0], "a result cannot be sent: ") {
 		t.Errorf("%d kept, %q", r.spool.Len(), r.said)
 	}
 	for _, c := range []struct {
@@ -195,7 +213,24 @@ func TestLook(t *testing.T) {
 	r := newRestarted(t)
 	r.Restarts, r.member.Name = false, "joined"
 	says := func(text string) { script(t, r.Fettle, text) }
-	says("cat << 'END'\n" + reported(t, "br0") + "\nEND")
+	r.Changes = r.Dir
+	fixed := func(id string) string {
+		return "if [ $1 = changes ]; then echo '{\"changes\":[{\"id\":\"" + id + "\",\"trap\":\"a\"}]}'; exit; fi\ncat << 'END'\n" +
+			reported(t, "br0") + "\nEND"
+	}
+	for _, c := range []struct {
+		id, want string
+	}{{"1", "1"}, {"1", ""}, {"2", "2"}, {"2", ""}} {
+		says(fixed(c.id))
+		r.look(t.Context(), "start", nil)
+		got := ""
+		for _, f := range r.newest().Fixes {
+			got += f.ID
+		}
+		if got != c.want {
+			t.Errorf("after change %s: %q is told", c.id, got)
+		}
+	}
 	r.look(t.Context(), "start", &message.Ask{ID: "q", Whole: true})
 	m := r.newest()
 	if m.Kind != message.Whole || m.Ask != "q" || m.Why != "start" || m.Run.Meta.Host != "joined" || m.Run.Took <= 0 {

@@ -10,10 +10,13 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 
 	"fettle/fleet/hub/message"
 	"fettle/internal/folded"
@@ -24,22 +27,24 @@ import (
 // hub is what answers agents in a test: messages of agents, and a connection to speak to them.
 type hub struct {
 	*testing.T
-	conn *nats.Conn
-	sub  *nats.Subscription
-	dir  string          // of an agent that joined it
-	runs context.Context // until the agent has ended
+	serves *natsserver.Server
+	conn   *nats.Conn
+	sub    *nats.Subscription
+	dir    string          // of an agent that joined it
+	runs   context.Context // until the agent has ended
 }
 
 func newHub(t *testing.T) *hub {
 	t.Helper()
 	means.Ends(t)
-	url := plainServer(t)
+	serves := serverOf(t, 1<<20)
+	url := serves.ClientURL()
 	conn, err := nats.Connect(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	h := &hub{T: t, conn: conn, dir: t.TempDir(), runs: t.Context()}
+	h := &hub{T: t, serves: serves, conn: conn, dir: t.TempDir(), runs: t.Context()}
 	if h.sub, err = conn.SubscribeSync(message.AllFrom); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +60,7 @@ func newHub(t *testing.T) *hub {
 // hears is the next message of the agent.
 func (h *hub) hears() *message.Message {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(h.runs, means.Patience)
+	ctx, cancel := context.WithTimeout(h.runs, soon)
 	defer cancel()
 	got, err := h.sub.NextMsgWithContext(ctx)
 	if err != nil {
@@ -85,10 +90,35 @@ func (h *hub) says(to, what string, v any) {
 	}
 }
 
+// alone waits until the hub has no connection but the test's own.
+func (h *hub) alone() {
+	h.Helper()
+	await(h.T, "the end of the agent's connection", func() bool { return h.serves.NumClients() == 1 })
+}
+
+// becomes writes an agent's member file anew.
+func (h *hub) becomes(change func(m *Member)) {
+	h.Helper()
+	m, err := Load(h.dir)
+	if err != nil {
+		h.Fatal(err)
+	}
+	change(m)
+	b, err := json.Marshal(m)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.dir, memberFile), b, 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
+
 // An agent that cannot begin says why, and one that is told to end does.
 func TestRunTroubles(t *testing.T) {
 	h := newHub(t)
 	run := func(ctx context.Context, dir string) error {
+		ctx, cancel := context.WithTimeout(ctx, soon)
+		defer cancel()
 		return Run(ctx, Config{Dir: dir, Fettle: "/bin/false", Every: time.Hour, Soon: time.Hour, MaxKept: 1 << 20, Log: func(string) {}})
 	}
 	if err := run(ended(t), h.dir); err != nil {
@@ -101,19 +131,19 @@ func TestRunTroubles(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, "a file for the spool", run(ended(t), h.dir), "mkdir ")
-	if err := errors.Join(os.Remove(filepath.Join(h.dir, spoolDir)), os.WriteFile(filepath.Join(h.dir, credsFile), nil, 0o600)); err != nil {
+	if err := os.Remove(filepath.Join(h.dir, spoolDir)); err != nil {
+		t.Fatal(err)
+	}
+	h.becomes(func(m *Member) { m.Agent = "a b" })
+	says(t, "a name that is none", run(t.Context(), h.dir), "nats: invalid subject")
+	_, err := Fetch(t.Context(), h.dir, "acme")
+	says(t, "a name that is none", err, "nats: invalid subject")
+	h.becomes(func(m *Member) { m.Agent = admitted.Agent })
+	if err := errors.Join(os.WriteFile(filepath.Join(h.dir, credsFile), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	says(t, "damaged credentials", run(t.Context(), h.dir), "the hub: "+filepath.Join(h.dir, credsFile))
-	m, err := Load(h.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Machine = "another"
-	b, _ := json.Marshal(m)
-	if err := os.WriteFile(filepath.Join(h.dir, memberFile), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	h.becomes(func(m *Member) { m.Machine = "another" })
 	if err := run(t.Context(), h.dir); err != ErrCopied {
 		t.Errorf("copied: %v", err)
 	}
@@ -147,9 +177,7 @@ func TestRun(t *testing.T) {
 	ack := message.Ack{Instance: first.Instance, Seq: first.Seq, Accepts: &onhub.List{Digest: list,
 		Entries: []onhub.Entry{{Trap: "bridge-mtu", Severity: "warning", Any: true}}}}
 	h.says(admitted.Agent, "ack", ack)
-	for end := time.Now().Add(means.Patience); hasAccepts(h.dir) != list && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
+	await(t, "the list of what is accepted", func() bool { return hasAccepts(h.dir) == list })
 	h.says(admitted.Agent, "ask", message.Ask{Envelope: first.Envelope, ID: "no question"})
 	answered := func(is func(m *message.Message) bool) *message.Message { // what is sent again meanwhile aside
 		t.Helper()
@@ -178,9 +206,10 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(means.Patience):
+	case <-time.After(soon):
 		t.Fatal("a retired agent goes on")
 	}
+	h.alone()
 	calls, _ := os.ReadFile(filepath.Join(h.dir, "calls"))
 	const asked = "check --format json\n"
 	if string(calls) != asked+asked+"pack install "+h.dir+"/offered.pack\n"+asked {
@@ -212,7 +241,7 @@ func TestFetch(t *testing.T) {
 	}{
 		"the pack": {"acme", func(*message.Message, int32) *message.Pack {
 			return message.NewPack("acme", 2, []byte("file"))
-		}, means.Patience, 1, "file", ""},
+		}, soon, 1, "file", ""},
 		"the second time": {"acme", func(_ *message.Message, n int32) *message.Pack {
 			if n < 2 {
 				return nil
@@ -223,7 +252,7 @@ func TestFetch(t *testing.T) {
 			p := message.NewPack("none", 1, nil)
 			p.Why = "the hub has\nnone"
 			return p
-		}, means.Patience, 1, "", "the hub has"},
+		}, soon, 1, "", "the hub has"},
 		"no answer": {"acme", func(*message.Message, int32) *message.Pack {
 			return nil
 		}, 50 * time.Millisecond, 2, "", "the hub does not answer"},
@@ -253,34 +282,36 @@ func TestFetch(t *testing.T) {
 		got, err := Fetch(t.Context(), h.dir, c.name)
 		if c.says != "" {
 			says(t, what, err, c.says)
-			if strings.Contains(err.Error(), "\n") {
+			if err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %q", what, err)
 			}
 		} else if err != nil || string(got) != c.want {
-			t.Errorf("%s: %q, %v", what, got, err)
+			t.Fatalf("%s: %q, %v", what, got, err)
 		}
-		for end := time.Now().Add(means.Patience); asked.Load() < c.calls && time.Now().Before(end); {
-			time.Sleep(time.Millisecond)
-		}
-		if err := sub.Unsubscribe(); err != nil || asked.Load() < c.calls {
-			t.Errorf("%s: asked %d times, %v", what, asked.Load(), err)
+		await(t, fmt.Sprintf("%s: %d questions", what, c.calls), func() bool { return asked.Load() >= c.calls })
+		if err := sub.Unsubscribe(); err != nil {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
+	h.alone()
 	if _, err := Fetch(ended(t), h.dir, "acme"); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended: %v", err)
 	}
 	if _, err := Fetch(t.Context(), t.TempDir(), "acme"); err != ErrNotJoined {
 		t.Errorf("not joined: %v", err)
 	}
-	m, err := Load(h.dir)
-	if err != nil {
+	few := serverOf(t, 16)
+	h.becomes(func(m *Member) { m.URLs = []string{few.ClientURL()} })
+	_, err := Fetch(t.Context(), h.dir, "acme")
+	says(t, "a hub that takes next to nothing", err, "asking the hub: nats: maximum payload exceeded")
+	if _, err := h.conn.Subscribe(message.AllFrom, func(*nats.Msg) { h.serves.Shutdown() }); err != nil {
 		t.Fatal(err)
 	}
-	m.URLs = []string{"nats://127.0.0.1:1"}
-	b, _ := json.Marshal(m)
-	if err := os.WriteFile(filepath.Join(h.dir, memberFile), b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	h.becomes(func(m *Member) { m.URLs = []string{h.serves.ClientURL()} })
+	fetchEach = soon
+	_, err = Fetch(t.Context(), h.dir, "acme")
+	says(t, "a hub that ends", err, "the hub: nats: connection closed")
+	h.becomes(func(m *Member) { m.URLs = []string{"nats://127.0.0.1:1"} })
 	_, err = Fetch(t.Context(), h.dir, "acme")
 	says(t, "no hub", err, "the hub: nats: no servers available")
 	for err, want := range map[error]string{nats.ErrAuthorization: "it does not accept this host's key", nats.ErrTimeout: "nats: timeout",
@@ -322,6 +353,20 @@ func TestTakePack(t *testing.T) {
 	said, a.refusals = nil, nil
 	if a.takePack(ended(t), p) || a.refusals != nil || said != nil {
 		t.Errorf("an agent that ends takes it: %+v, %q", a.refusals, said)
+	}
+	many := &Agent{Config: Config{Packs: t.TempDir()}, refusals: map[string]declined{
+		"late": {message.HasPack{Name: "late", Version: 2, Refused: "w"}, uptime()}}}
+	for i := range 30 {
+		many.refusals[fmt.Sprint("early", i)] = declined{message.HasPack{Name: fmt.Sprint("early", i), Version: 1}, uptime() - 2*refusedFor}
+	}
+	for name, mark := range map[string]string{"a": strings.Repeat("1", 200), "b": "2"} {
+		if err := os.WriteFile(filepath.Join(many.Packs, name+".highest"), []byte(mark), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := many.hasPacks(); !slices.Equal(got, []message.HasPack{{Name: "b", Version: 2}, {Name: "late", Version: 2, Refused: "w"}}) ||
+		len(many.refusals) != 1 {
+		t.Errorf("%+v, and %d refusals are kept", got, len(many.refusals))
 	}
 	a.Dir = filepath.Join(dir, "none")
 	if a.takePack(t.Context(), p) || len(said) != 1 || !strings.HasPrefix(said[0], "keeping a pack that the hub handed on: ") {
@@ -402,12 +447,64 @@ func TestSnapshotWhen(t *testing.T) {
 	}
 }
 
+// An agent whose host stops says so, where systemd says that it does: here a program in its place, in a file system of
+// the test's own.
+func TestFarewell(t *testing.T) {
+	if !means.Inside(t, syscall.CLONE_NEWNS, soon) {
+		return
+	}
+	const running, bin = "/run/systemd/system", "/usr/bin"
+	programs := map[string][]byte{}
+	for _, name := range []string{"sh", "sleep"} {
+		b, err := os.ReadFile(filepath.Join(bin, name))
+		if err != nil {
+			means.Missing(t, "needs "+name)
+		}
+		programs[name] = b
+	}
+	for _, dir := range []string{"/run", bin} {
+		if err := unix.Mount("fettle-test", dir, "tmpfs", 0, "mode=755"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, b := range programs {
+		if err := os.WriteFile(filepath.Join(bin, name), b, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		what, state      string
+		systemd, reports bool
+		want             int
+	}{
+		{"the host stops", "stopping", true, true, 1},
+		{"the agent alone", "running", true, true, 0},
+		{"it reports no restarts", "stopping", true, false, 0},
+		{"no systemd", "stopping", false, true, 0},
+	} {
+		a, _, _ := wire(t)
+		a.Restarts = c.reports
+		script(t, systemctl, "sleep 0.02; echo "+c.state)
+		if err := os.RemoveAll(running); err != nil {
+			t.Fatal(err)
+		}
+		if c.systemd {
+			if err := os.MkdirAll(running, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if a.farewell(); a.spool.Len() != c.want {
+			t.Errorf("%s: %d messages", c.what, a.spool.Len())
+		}
+	}
+}
+
 // An agent whose host stops says so.
 func TestStopping(t *testing.T) {
 	a, sub, _ := wire(t)
 	a.last = stateOf("x")
 	a.stopping()
-	got, err := sub.NextMsg(means.Patience)
+	got, err := sub.NextMsg(soon)
 	if err != nil {
 		t.Fatal(err)
 	}

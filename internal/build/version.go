@@ -12,12 +12,15 @@ import (
 // version is set by the build (make), with -ldflags -X.
 var version string
 
+// recorded is what Go wrote into the program; tests have another.
+var recorded = debug.ReadBuildInfo
+
 // Version is fettle's version: what make set, the module's, or "devel".
 func Version() string {
 	if version != "" {
 		return version
 	}
-	if bi, ok := debug.ReadBuildInfo(); ok && bi.Main.Version != "" && bi.Main.Version != "(devel)" {
+	if bi, ok := recorded(); ok && bi.Main.Version != "" && bi.Main.Version != "(devel)" {
 		return bi.Main.Version
 	}
 	return "devel"
@@ -26,7 +29,7 @@ func Version() string {
 // Facts is what fettle version prints.
 func Facts() string {
 	commit, date, modified := "", "", ""
-	if bi, ok := debug.ReadBuildInfo(); ok {
+	if bi, ok := recorded(); ok {
 		for _, s := range bi.Settings {
 			switch {
 			case s.Key == "vcs.revision":
@@ -50,7 +53,7 @@ func Facts() string {
 // Date is the day the source was committed: the same pages from the same
 // source. Empty when the build does not say.
 func Date() string {
-	bi, ok := debug.ReadBuildInfo()
+	bi, ok := recorded()
 	if !ok {
 		return ""
 	}

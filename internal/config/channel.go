@@ -129,7 +129,7 @@ func (c *Channel) mail() (at string, err error) {
 		return ".smtp", fmt.Errorf("smtp %q: expected smtp://HOST:PORT or smtps://HOST:PORT", c.SMTP)
 	}
 	if c.From == "" {
-		return ".from", errors.New("smtp needs from, the sender's address")
+		return ".smtp", errors.New("smtp needs from, the sender's address")
 	}
 	return "", nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"fettle/internal/yamlfile"
 )
@@ -97,8 +96,9 @@ func Parse(file string, b []byte) (*Config, error) {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return c, nil
 	}
-	if err := yamlfile.Guard(func() (err error) { c.tree, err = parser.ParseBytes(b, 0); return err }); err != nil {
-		return nil, yamlfile.Located(file, err)
+	var err error
+	if c.tree, err = yamlfile.Parse(file, b); err != nil {
+		return nil, err
 	}
 	var body ast.Node
 	for _, d := range c.tree.Docs {

@@ -92,15 +92,116 @@ func TestMistakesAreLocated(t *testing.T) {
 		"notify:\n  - webhook: /u\n    template: teams\n": `f:3:15: template "teams": expected json, slack, matrix, ntfy`,
 		"notify:\n  - alertmanager: 127.0.0.1\n":          "f:2:19: alertmanager",
 		"notify:\n  - textfile: /tmp/x\n":                 "f:2:15: textfile",
-		"- a\n":                                           "f:1: expected settings",
-		"check: {}\n---\ncheck: {}\n":                     "a second document",
-		"check: [\n":                                      "f:1:",
-		"check: {}\ncheck: {}\n":                          "f:2:1:",
+
+		"notify:\n  - textfile: x.prom\n":                               "f:2:15: textfile",
+		"notify:\n  - mail: root\n    token_file: /t\n":                 "f:3:17: token_file goes with smtp, webhook or alertmanager",
+		"notify:\n  - webhook: https://x/\n    smtp: smtp://m\n":        "f:3:11: smtp does not go with webhook",
+		"notify:\n  - webhook: https://x/\n    from: a\n":               "f:3:11: from does not go with webhook",
+		"notify:\n  - webhook: https://x/\n    valid: 2h\n":             "f:3:12: valid does not go with webhook",
+		"notify:\n  - journal: true\n    token_file: /t\n":              "f:3:17: token_file does not go with journal",
+		"notify:\n  - mail: root\n    smtp: smtp://m\n":                 "f:3:11: smtp needs from",
+		"notify:\n  - mail: root\n    from: -x\n":                       `mail "-x": expected an address`,
+		"notify:\n  - mail: \"a\\x7f\"\n":                               "f:2:11: mail",
+		"notify:\n  - mail: a,b\n":                                      "f:2:11: mail",
+		"notify:\n  - alertmanager: http://a:9093\n    valid: soon\n":   `f:3:12: valid "soon": expected a time such as 50h`,
+		"notify:\n  - alertmanager: http://a:9093\n    valid: 0s\n":     `f:3:12: valid "0s"`,
+		"notify:\n  - alertmanager: http://a:9093\n    valid: -2h\n":    `f:3:12: valid "-2h"`,
+		"notify:\n  - alertmanager: http://a:9093\n    token_file: t\n": `f:3:17: token_file "t": expected a path`,
+		"notify:\n  - alertmanager: ftp://a:9093\n":                     "f:2:19: alertmanager",
+		"notify:\n  - alertmanager: \"http://[::1\"\n":                  "f:2:19: alertmanager",
+		"hub:\n  state: here\n":                                         `f:2:10: state "here": expected a path that begins with /`,
+		"history:\n  keep: 10001\n":                                     "f:2:9: keep 10001: expected a number of runs, 1 to 10000",
+		"check:\n  sample: 0s\n":                                        "f:2:11:",
+
+		"notify:\n  - mail: root\n    from: a@x\n    smtp: smtp://m\n    token_file: t\n": `f:5:17: token_file "t": expected a path`,
+
+		"- a\n":                               "f:1: expected settings",
+		"# x\n---\n---\n- a\n":                "f:3: the document before this line is empty",
+		"check: {}\n---\n# y\n---\nhub: {}\n": "f:4: the document before this line is empty",
+		"check: {}\n---\ncheck: {}\n":         "a second document",
+		"check: [\n":                          "f:1:",
+		"check: {}\ncheck: {}\n":              "f:2:1:",
 	} {
 		_, err := Parse("f", []byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), "f:") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestMailServers: a URL of a server, and no more in it.
+func TestMailServers(t *testing.T) {
+	channel := func(smtp string) Channel {
+		return Channel{Mail: Words{"root"}, From: "a@example.org", SMTP: smtp, Token: "/etc/fettle/mail"}
+	}
+	for _, good := range []string{"smtp://mail", "smtps://mail.example.org:465", "smtp://[::1]:25", "smtp://mail/", "smtp://127.0.0.1"} {
+		c := channel(good)
+		if err := c.Check(); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"mail.example.org", "mail:25", "http://mail", "smtp://", "smtp://:25", "smtp://mail/x",
+		"smtp://me:secret@mail",
+		"smtps:mail", "smtp://[::1", "smtp:///x"} {
+		c := channel(bad)
+		want := "smtp \"" + bad + "\": expected smtp://HOST:PORT or smtps://HOST:PORT"
+		if err := c.Check(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestGoodChannels: what is used is accepted, at the bounds too.
+func TestGoodChannels(t *testing.T) {
+	for _, c := range []Channel{
+		{Mail: Words{"a~!#$%&'*+-/=?^_`{|}@example.org"}}, {Mail: Words{"root"}, From: "fettle"}, {Webhook: "http://example.org"},
+		{Webhook: "https://example.org/x", Template: "matrix", Token: "anything"}, {Alertmanager: "https://a:9093", Valid: "1ns", Token: "/t"},
+		{Journal: true, Severity: "critical"}, {Textfile: "/x.prom", Severity: "notice"},
+	} {
+		if err := c.Check(); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if c, err := Parse("f", []byte("history: {keep: 10000}\ncheck: {sample: 1ns}\nhub: {state: /srv/agent, accept: true}\n")); err != nil ||
+		c.History.Keep != 10_000 || c.Hub != (Hub{Accept: true, State: "/srv/agent"}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestTitlesHoldNoSecret: a webhook's URL is one.
+func TestTitlesHoldNoSecret(t *testing.T) {
+	for want, c := range map[string]Channel{
+		"mail to root, ops@example.org":       {Mail: Words{"root", "ops@example.org"}},
+		"webhook of hooks.example.org":        {Webhook: "https://hooks.example.org/T0/B1/secret"},
+		"webhook":                             {Webhook: "http://[::1/secret"},
+		"webhook /etc/fettle/slack.url":       {Webhook: "/etc/fettle/slack.url"},
+		"alertmanager http://127.0.0.1:9093":  {Alertmanager: "http://127.0.0.1:9093"},
+		"journal":                             {Journal: true},
+		"textfile /var/lib/prometheus/x.prom": {Textfile: "/var/lib/prometheus/x.prom"},
+		"":                                    {},
+	} {
+		if got := c.Title(); got != want {
+			t.Errorf("%+v: %q, want %q", c, got, want)
+		}
+	}
+}
+
+// TestErrorsWithoutAPlace name the file.
+func TestErrorsWithoutAPlace(t *testing.T) {
+	c, err := Parse("f", []byte("check: {}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"$.notify[3].mail", "no path"} {
+		if err := c.At(at, "%d are missing", 3); err.Error() != "f: 3 are missing" {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	if err := new(Config).At("$.check", "lost"); err.Error() != ": lost" {
+		t.Errorf("of no file: %v", err)
+	}
+	if _, err := Load(t.TempDir()); err == nil || !strings.HasPrefix(err.Error(), "reading the configuration: ") {
+		t.Errorf("a folder: %v", err)
 	}
 }
 

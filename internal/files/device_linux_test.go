@@ -16,6 +16,7 @@ import (
 
 // What is no regular file is written to and stays what it is.
 func TestDevice(t *testing.T) {
+	means.Ends(t)
 	dir := t.TempDir()
 	fifo, link, file := dir+"/fifo", dir+"/link", dir+"/file"
 	if err := errors.Join(unix.Mkfifo(fifo, 0o600), os.Symlink("fifo", link), os.WriteFile(file, nil, 0o600)); err != nil {

@@ -15,13 +15,13 @@ import (
 	"fettle/internal/means"
 )
 
-// TestNothingStaysOpen: whatever becomes of a call, it leaves no descriptor behind.
+// TestNothingStaysOpen: whatever becomes of a call, it leaves no descriptor behind; what fails says so.
 func TestNothingStaysOpen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, err := range []error{os.WriteFile(at("file"), []byte("text"), 0o640), os.Mkdir(at("folder"), 0o700),
-		unix.Mkfifo(at("pipe"), 0o600),
+		unix.Mkfifo(at("pipe"), 0o600), os.WriteFile(at("one"), nil, 0o600), os.WriteFile(at("two"), nil, 0o600),
 		os.Symlink("loop", at("loop")), os.Symlink("folder", at("link")), os.Symlink(dir+"/file", at("absolute")),
 		os.Symlink("/dev/null", at("null"))} {
 		if err != nil {
@@ -43,6 +43,26 @@ func TestNothingStaysOpen(t *testing.T) {
 		return closing(f, err)
 	}
 	held := func(h *Held, err error) error { return closing(h, err) }
+	fails := map[string]string{ // with these words; all others succeed
+		"a folder that is a file":    "not a directory",
+		"a folder below a file":      "not a directory",
+		"links without end":          "too many levels of symbolic links",
+		"no folder":                  "no such file",
+		"no new folder":              "not a directory",
+		"a file that is a folder":    "is a directory",
+		"a file that is a pipe":      "not a regular file",
+		"a file of endless links":    "too many levels of symbolic links",
+		"no file":                    "no such file",
+		"a folder as a device":       "is a directory",
+		"appended to a folder":       "is a directory",
+		"written to a folder":        "file exists",
+		"written nowhere":            "no such file",
+		"not new":                    "file exists",
+		"a folder to read":           "is a directory",
+		"where files cannot be made": "making a file there: no such file",
+		"exchanged with nothing":     "no such file",
+		"appended to a pipe":         "no such device",
+	}
 	for what, do := range map[string]func() error{
 		"a folder":                   func() error { return root(Folder(at("link/."))) },
 		"a folder that is a file":    func() error { return root(Folder(at("file"))) },
@@ -74,13 +94,16 @@ func TestNothingStaysOpen(t *testing.T) {
 		"whose it is":                func() error { return madeIn(at("folder")) },
 		"where files can be made":    func() error { return Makeable(at("folder")) },
 		"where files cannot be made": func() error { return Makeable(at("none")) },
-		"exchanged":                  func() error { return exchangeIn(dir, "written", "log") },
+		"exchanged":                  func() error { return exchangeIn(dir, "one", "two") },
 		"exchanged with nothing":     func() error { return exchangeIn(dir, "file", "none") },
 	} {
 		before := len(means.OpenFiles(t))
 		err := do()
 		if after := len(means.OpenFiles(t)); after != before {
 			t.Errorf("%s: %d descriptors, %d before (%v)", what, after, before, err)
+		}
+		if want := fails[what]; (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", what, err, want)
 		}
 	}
 }

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 // TestReplace: a regular file is replaced in one step or left as it was, and
 // what is no regular file stays what it is.
 func TestReplace(t *testing.T) {
+	means.Ends(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.svg")
 	says := func(text string, err error) func(io.Writer) error {

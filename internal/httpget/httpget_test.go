@@ -63,7 +63,7 @@ func TestGet(t *testing.T) {
 		res, err := Get(t.Context(), tt.url, Options{Limit: tt.limit, Roots: pool})
 		var b []byte
 		if err == nil {
-			b, err = io.ReadAll(res.Body)
+			b, err = all(res.Body)
 			res.Body.Close()
 		}
 		switch {
@@ -123,7 +123,7 @@ func TestLiars(t *testing.T) {
 	} {
 		res, err := Get(t.Context(), raw(t, tt.text, false), Options{})
 		if err == nil {
-			_, err = io.ReadAll(res.Body)
+			_, err = all(res.Body)
 			res.Body.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -138,7 +138,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	begun := time.Now()
 	res, err := Get(t.Context(), stalls, Options{Stall: 100 * time.Millisecond})
 	if err == nil {
-		_, err = io.ReadAll(res.Body)
+		_, err = all(res.Body)
 	}
 	if err == nil || time.Since(begun) > means.Patience {
 		t.Errorf("%v after %s", err, time.Since(begun))
@@ -146,7 +146,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if res, err = Get(ctx, stalls, Options{}); err == nil {
-		_, err = io.ReadAll(res.Body)
+		_, err = all(res.Body)
 	}
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
@@ -168,7 +168,7 @@ func FuzzHeader(f *testing.F) {
 func FuzzChunks(f *testing.F) {
 	f.Add([]byte("3\r\nabc\r\n0\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		out, _ := io.ReadAll(&chunks{r: bufio.NewReader(bytes.NewReader(b))})
+		out, _ := all(&chunks{r: bufio.NewReader(bytes.NewReader(b))})
 		if len(out) > len(b) {
 			t.Error("more comes out than went in")
 		}

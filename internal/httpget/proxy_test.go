@@ -171,7 +171,7 @@ func TestProxyAsCurl(t *testing.T) {
 			p.heard()
 			res, err := Get(t.Context(), c.url, Options{Stall: 500 * time.Millisecond, Roots: pool})
 			if err == nil {
-				b, _ := io.ReadAll(res.Body)
+				b, _ := all(res.Body)
 				res.Body.Close()
 				if c.body != "" && string(b) != c.body {
 					t.Errorf("body %q", b)

@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,43 @@ func TestParseHosts(t *testing.T) {
 	} {
 		if _, err := ParseHosts("f", in, nil, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", in, err)
+		}
+	}
+}
+
+func TestPatternsAreExpanded(t *testing.T) {
+	expand := func(p string) ([]string, error) {
+		switch p {
+		case "web*":
+			return []string{"web1", "web2"}, nil
+		case "bad?":
+			return []string{"-x"}, nil
+		}
+		return nil, errors.New("no host is called " + p)
+	}
+	got, err := ParseHosts("hosts", "db, web*, ,\nweb2,,web3", nil, expand)
+	if want := []string{"db", "web1", "web2", "web3"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for in, want := range map[string]string{"a\nb\nx*": "hosts:3: no host is called x*", "bad?": `hosts:1: host "-x" begins with -`} {
+		if _, err := ParseHosts("hosts", in, nil, expand); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", in, err, want)
+		}
+	}
+	if _, err := ParseHosts("hosts", "web*", nil, nil); err == nil || !strings.Contains(err.Error(), `contains '*'`) {
+		t.Errorf("a pattern where none can be expanded: %v", err)
+	}
+}
+
+func TestLongestHost(t *testing.T) {
+	for n, good := range map[int]bool{1100: true, 1101: false} {
+		if _, err := ParseHosts("f", strings.Repeat("a", n), nil, nil); (err == nil) != good {
+			t.Errorf("of %d bytes: %v", n, err)
+		}
+	}
+	for _, bad := range []string{"a\x7f", "a\x01", "a{b}", "a!"} {
+		if _, err := ParseHosts("f", bad, nil, nil); err == nil || !strings.Contains(err.Error(), "which a host name cannot") {
+			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }

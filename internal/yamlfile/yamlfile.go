@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 )
 
 // Limit is far more than such a file needs, in bytes.
@@ -44,6 +46,26 @@ func Guard(call func() error) (err error) {
 		}
 	}()
 	return call()
+}
+
+// Parse reads the documents of a file of this name. One that is empty and has another behind it is an
+// error: there the library ends (1.19.2), as if the file did.
+func Parse(file string, b []byte) (f *ast.File, err error) {
+	if err := Guard(func() (err error) { f, err = parser.ParseBytes(b, 0); return err }); err != nil {
+		return nil, Located(file, err)
+	}
+	empty, n := false, 0
+	for line := range strings.Lines(string(b)) {
+		n++
+		rest, marker := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "---")
+		marker = marker && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+		if marker && empty {
+			return nil, fmt.Errorf("%s:%d: the document before this line is empty; remove the line", file, n)
+		}
+		text := strings.TrimSpace(rest)
+		empty = (marker || empty) && (text == "" || text[0] == '#')
+	}
+	return f, nil
 }
 
 // Located turns an error of the YAML library into "file:line:col: message".

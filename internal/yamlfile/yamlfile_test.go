@@ -84,3 +84,28 @@ func TestGuard(t *testing.T) {
 		t.Errorf("%v: %v", v, err)
 	}
 }
+
+// TestParse: nothing of a file is left unread and untold.
+func TestParse(t *testing.T) {
+	for text, docs := range map[string]int{
+		"a: 1\n": 1, "# x\n---\na: 1\n": 1, "---\n# x\n\na: 1\n---\n": 2, "a: 1\n---\nb: 1\n": 2, "--- # x\na: 1\n--- b\n--- c\n": 3,
+		"a: |\n  ---\n  ---\n": 1, "----\n---\na: 1\n": 2, "---x\n": 1, "---\n": 1,
+	} {
+		f, err := Parse("f", []byte(text))
+		if err != nil || len(f.Docs) != docs {
+			t.Errorf("%q: %v, %v; want %d documents", text, f, err, docs)
+		}
+	}
+	for text, want := range map[string]string{
+		"---\n---\na: 1\n":                    "f:2: the document before this line is empty; remove the line",
+		"a: 1\n---\n# y\n\n---\nb: 1\n":       "f:5: the document before",
+		"# x\r\n---\r\n \r\n--- \r\nb: 1\r\n": "f:4: the document before",
+		"--- # x\n---\ta\n":                   "f:2: the document before",
+		"a: [\n":                              "f:1:",
+		"a: 1\na: 2\n---\nb: {\n":             "f:",
+	} {
+		if _, err := Parse("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}

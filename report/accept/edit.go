@@ -13,7 +13,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"fettle/engine/trap"
 	"fettle/internal/files"
@@ -29,9 +28,9 @@ func parse(file string, b []byte) ([]Entry, []int, error) {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return nil, nil, nil
 	}
-	var f *ast.File
-	if err := yamlfile.Guard(func() (err error) { f, err = parser.ParseBytes(b, 0); return err }); err != nil {
-		return nil, nil, yamlfile.Located(file, err)
+	f, err := yamlfile.Parse(file, b)
+	if err != nil {
+		return nil, nil, err
 	}
 	var docs []ast.Node
 	for _, d := range f.Docs {

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -73,10 +74,12 @@ func (n *Notifier) Round(ctx context.Context) error {
 		if mine, err := n.DB.Lease(ctx, "notify", n.Holder, lease); err != nil || !mine {
 			return err
 		}
-		if err := n.channel(ctx, c); err != nil {
-			n.log(c.key(), fmt.Sprintf("telling %s: %v", c.Title(), err))
-		} else {
+		switch err := n.channel(ctx, c); err {
+		case nil:
 			delete(n.said, c.key())
+		case errWaits: // and fails as was logged
+		default:
+			n.log(c.key(), fmt.Sprintf("telling %s: %v", c.Title(), err))
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -116,11 +119,14 @@ func (n *Notifier) channel(ctx context.Context, c *Channel) error {
 	return n.changes(ctx, c, st)
 }
 
+// errWaits: a message that could not be delivered waits until it is tried again.
+var errWaits = errors.New("it is not time to try again")
+
 // deliver delivers the message that a channel's state has.
 func (n *Notifier) deliver(ctx context.Context, c *Channel, st store.ChannelState) error {
 	now := n.Now()
 	if now.Before(st.Retry) {
-		return nil
+		return errWaits
 	}
 	var m notify.Message
 	if err := json.Unmarshal(st.Message, &m); err != nil {

@@ -2,10 +2,12 @@ package notify_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,6 @@ import (
 	"fettle/fleet/hub/store/storetest"
 	"fettle/host"
 	"fettle/internal/config"
-	"fettle/internal/means"
 	"fettle/report"
 	deliver "fettle/report/notify"
 )
@@ -287,7 +288,7 @@ func TestDelivery(t *testing.T) {
 }
 
 // TestReceiverIsDown: it is tried again after a quarter of a minute, half a one and so on, half an hour at last, and that it
-// fails is not said twice in a row.
+// fails is said once until it has had a message.
 func TestReceiverIsDown(t *testing.T) {
 	f := newFleet(t, storetest.SQLite(t), "channels:\n- {mail: ops@example.org, gather: 0s}\n")
 	var said []string
@@ -306,10 +307,156 @@ func TestReceiverIsDown(t *testing.T) {
 			}
 		}
 	}
-	had := len(said)
 	f.now = f.now.Add(30 * time.Minute)
-	if f.round(); had == 0 || len(said) != had || said[0] != "telling mail to ops@example.org: down" {
+	const down = "telling mail to ops@example.org: down"
+	if f.round(); !slices.Equal(said, []string{down}) {
 		t.Errorf("said %q", said)
+	}
+	f.got.down, f.now = false, f.now.Add(30*time.Minute)
+	f.round()
+	f.got.down, f.now = true, f.now.Add(time.Minute)
+	f.reports("web2", "web", "", found("a", trap.Critical))
+	if f.round(); !slices.Equal(said, []string{down, down}) {
+		t.Errorf("down a second time: said %q", said)
+	}
+}
+
+// TestBrokenDatabase: where a table is gone, a channel is told all of it or nothing, what failed is said, and what is due
+// is told when the table is there again.
+func TestBrokenDatabase(t *testing.T) {
+	finds := func(f *fleet, day int) {
+		f.reports("web1", "web", "", found([]string{"a", "b"}[day%2], trap.Critical))
+	}
+	for what, c := range map[string]struct {
+		settings, tables, want string
+		due                    func(f *fleet, day int) // something is to be told
+	}{
+		"changes": {"channels:\n- {mail: ops@example.org, gather: 0s}\n", "channels told packs totals",
+			"hub: 1 new (1 critical), 1 resolved on 1 host, 1 found", finds},
+		"a digest": {"channels:\n- {mail: ops@example.org, digest: daily}\n", "totals cells changes", "2 new, 2 resolved, 1 found", finds},
+		"alerts":   {"channels:\n- {alertmanager: \"http://127.0.0.1:9093\"}\n", "told", " critical ended=false", finds},
+		"windows": {mail + "maintenance:\n- {from: \"02:00\", to: \"04:00\"}\n", "instances hosts",
+			"): 1 host restarted, 1 not compared, 0 found", func(f *fleet, day int) {
+				now := f.now
+				f.now = now.Add(-9 * time.Hour) // three o'clock
+				f.reports("web1", "web", fmt.Sprint(day))
+				f.now = now
+			}},
+	} {
+		file := filepath.Join(storetest.Dir(t), "hub.db")
+		f := newFleet(t, storetest.Open(t, file), c.settings)
+		f.n.Silent = 0
+		said := 0
+		f.n.Log = func(string) { said++ }
+		raw, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)&_pragma=legacy_alter_table(ON)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer raw.Close()
+		raw.SetMaxOpenConns(1)
+		exec := func(format string, args ...any) {
+			t.Helper()
+			if _, err := raw.Exec(fmt.Sprintf(format, args...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told := func() (string, bool) {
+			err := f.n.Round(t.Context())
+			for _, m := range f.got.messages {
+				m.Text += fmt.Sprintf(", %d found", m.Counts.Found)
+			}
+			got := f.taken()
+			return got, err != nil
+		}
+		day := 0
+		tomorrow := func() {
+			day++
+			f.now = noon.Add(time.Duration(day) * 24 * time.Hour)
+			c.due(f, day)
+		}
+		for range 2 {
+			tomorrow()
+			told()
+		}
+		tomorrow()
+		if got, failed := told(); !strings.HasSuffix(got, c.want) || failed || said > 0 {
+			t.Fatalf("%s: %q, want %q", what, got, c.want)
+		}
+		for table := range strings.FieldsSeq(c.tables) {
+			tomorrow()
+			had := said
+			exec("ALTER TABLE %s RENAME TO gone", table)
+			got, failed := told()
+			exec("ALTER TABLE gone RENAME TO %s", table)
+			if got == "" {
+				if !failed && said == had {
+					t.Errorf("%s, without %s: nobody is told, and nothing is said", what, table)
+				}
+				got, _ = told()
+			}
+			if !strings.HasSuffix(got, c.want) {
+				t.Errorf("%s, without %s: %q, want %q", what, table, got, c.want)
+			}
+		}
+	}
+}
+
+// TestSeverities: a channel is told of findings from its severity on, and when they end, unless they had become milder; and what
+// became milder is told when it is as grave as before.
+func TestSeverities(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), "channels:\n- {mail: ops@example.org, gather: 0s, severity: warning}\n")
+	at := func(sev trap.Severity) {
+		f.now = f.now.Add(time.Minute)
+		f.reports("web1", "web", "", found("a", sev))
+		f.round()
+	}
+	at(trap.Critical)
+	want(t, "critical", f.taken(), "hub: 1 new (1 critical) on 1 host")
+	at(trap.Warning)
+	want(t, "a warning", f.taken(), "")
+	f.reports("web1", "web", "")
+	f.round()
+	want(t, "none", f.taken(), "hub: 1 resolved on 1 host")
+	at(trap.Warning)
+	want(t, "again", f.taken(), "hub: 1 new (1 warning) on 1 host")
+	at(trap.Warning)
+	at(trap.Warning)
+	want(t, "still", f.taken(), "")
+	at(trap.Notice)
+	f.reports("web1", "web", "")
+	f.round()
+	want(t, "a notice, then none", f.taken(), "")
+
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	f.reports("web2", "web", "", found("a", trap.Critical))
+	f.round()
+	want(t, "two", f.taken(), "hub: 2 new (2 critical) on 2 hosts")
+	f.reports("web1", "web", "", found("a", trap.Warning))
+	if err := f.db.Accept(t.Context(), store.Accepted{Host: store.HostRef{Agent: "web2"}, Trap: "a", Subject: "x", Reason: "r", Who: "me",
+		At: f.now}, store.Audit{At: f.now, Who: "me", What: "accept"}); err != nil {
+		t.Fatal(err)
+	}
+	f.round()
+	want(t, "one is milder, one accepted", f.taken(), "")
+	at(trap.Critical)
+	want(t, "it is as it was", f.taken(), "hub: 1 new (1 critical) on 1 host")
+}
+
+// TestDigestOfGroups: of a trap it counts the hosts of all groups.
+func TestDigestOfGroups(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), "channels:\n- {mail: boss@example.org, digest: daily}\n")
+	for group, n := range map[string]int{"web": 1, "app": 2} {
+		for rank, sev := range []trap.Severity{trap.Critical, trap.Warning, trap.Notice} {
+			for i := range n + rank {
+				f.reports(fmt.Sprint(group, rank, i), group, "", found("a", sev))
+			}
+		}
+	}
+	f.round()
+	f.now, f.n.Silent = noon.Add(19*time.Hour), 0
+	f.round()
+	if text := f.got.messages[0].Plain; !strings.Contains(text, "\n  a: 3 critical, 5 warning, 7 notice, 15 hosts\n") {
+		t.Error(text)
 	}
 }
 
@@ -425,6 +572,21 @@ func TestAlerts(t *testing.T) {
 	want(t, "regraded", f.after(0), "web1 a warning ended=true\nweb1 a critical ended=false")
 	want(t, "nothing", f.after(10*time.Minute), "")
 	want(t, "renewed", f.after(time.Hour), "web1 a critical ended=false")
+	f.now = f.now.Add(time.Hour - time.Minute - 1)
+	f.round()
+	want(t, "not within a quarter of its time", f.taken(), "")
+	f.now = f.now.Add(1)
+	f.round()
+	want(t, "after a quarter", f.taken(), "web1 a critical ended=false")
+	var said []string
+	f.n.Log = func(s string) { said = append(said, s) }
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	f.got.down = true
+	if want(t, "down", f.after(2*time.Hour), ""); !slices.Equal(said, []string{"telling alertmanager http://127.0.0.1:9093: down"}) {
+		t.Errorf("said %q", said)
+	}
+	f.got.down = false
+	want(t, "up", f.after(time.Minute), "web1 a critical ended=false")
 	f.reports("web1", "web", "", found("b", trap.Warning))
 	want(t, "one for another", f.after(0), "web1 a critical ended=true\nweb1 b warning ended=false")
 	f.reports("web1", "web", "", found("a", trap.Critical))
@@ -528,7 +690,7 @@ func TestRun(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, end = context.WithTimeout(t.Context(), means.Patience)
+	ctx, end = context.WithTimeout(t.Context(), 8*time.Second) // it says so at once
 	defer end()
 	if f.n.Run(ctx); len(said) != 1 || !strings.HasPrefix(said[0], "notifying: ") {
 		t.Errorf("without a database: %q", said)

@@ -7,12 +7,25 @@ import (
 	"time"
 
 	"fettle/fleet/hub/store"
+	"fettle/internal/config"
 	"fettle/report"
 )
 
 // at is a time of November 2026, whose 23rd is a Monday.
 func at(day, hour, minute int) time.Time {
 	return time.Date(2026, 11, day, hour, minute, 0, 0, time.Local)
+}
+
+// ends fails the test where an act goes on: it looks for a day that there is not.
+func ends(t *testing.T, act func()) {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() { defer close(ended); act() }()
+	select {
+	case <-ended:
+	case <-time.After(8 * time.Second):
+		t.Fatal("no day is found, and it goes on looking")
+	}
 }
 
 // A window holds from its first minute up to its last, on the days on which it begins; and it was last before now.
@@ -45,7 +58,8 @@ func TestWindowTimes(t *testing.T) {
 		if err := w.valid(); err != nil {
 			t.Fatal(err)
 		}
-		from, to := w.last(c.now)
+		var from, to time.Time
+		ends(t, func() { from, to = w.last(c.now) })
 		if w.open(c.now) != c.open || !from.Equal(c.began) || !to.Equal(c.ended) {
 			t.Errorf("%s to %s %s at %s: open %t, before it %s to %s", c.from, c.to, c.days, c.now, w.open(c.now), from, to)
 		}
@@ -76,7 +90,10 @@ func TestSchedule(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), c.says) {
 				t.Errorf("%s %q: %v", c.how, c.at, err)
 			}
-		} else if got := s.last(c.now); err != nil || !got.Equal(c.want) {
+			continue
+		}
+		var got time.Time
+		if ends(t, func() { got = s.last(c.now) }); err != nil || !got.Equal(c.want) {
 			t.Errorf("%s %q at %s: %s, %v", c.how, c.at, c.now, got, err)
 		}
 	}
@@ -132,6 +149,19 @@ func want(t *testing.T, d *digest, text string) {
 	t.Helper()
 	if got := d.text(); got != text {
 		t.Errorf("%q, want %q", got, text)
+	}
+}
+
+// A channel's name in the database stays over upgrades: by another one, all that it was told would be told again.
+func TestKeys(t *testing.T) {
+	ops := config.Channel{Mail: config.Words{"ops@example.org"}}
+	for want, c := range map[string]Channel{
+		"bcb4f31970dbf698d6c4f0ed": {Channel: ops},
+		"8de13bfe93c3dafce6783314": {Channel: ops, Match: Match{Groups: config.Words{"web"}, Labels: config.Words{"env=prod"}}},
+	} {
+		if got := c.key(); got != want {
+			t.Errorf("%q, was %q", got, want)
+		}
 	}
 }
 
