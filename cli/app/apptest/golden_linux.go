@@ -48,3 +48,16 @@ func Golden(t *testing.T, files map[string]string) bool {
 	}
 	return true
 }
+
+// Cover puts a shell script in the place of one of the system's programs, in this mount namespace.
+func Cover(t *testing.T, program, script string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(name, program, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(program, err)
+	}
+	t.Cleanup(func() { unix.Unmount(program, unix.MNT_DETACH) })
+}
