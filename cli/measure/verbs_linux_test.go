@@ -206,7 +206,7 @@ func TestSecretsAreAskedFor(t *testing.T) {
 		{"anna SHA", secrets{}, "\n", secrets{}, auth, "no authentication key was given"},
 	} {
 		master, tty := means.OpenTerminal(t)
-		if _, err := master.WriteString(c.typed); err != nil {
+		if _, err := master.WriteString(c.typed + "\n\n"); err != nil {
 			t.Fatal(err)
 		}
 		var errs strings.Builder

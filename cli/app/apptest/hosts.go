@@ -19,7 +19,7 @@ import (
 // Says is a trap whose check says the same wherever it looks; more is further front matter.
 func Says(id, more string, outcomes ...trap.Outcome) *trap.Trap {
 	return &trap.Trap{
-		Lore: trap.Lore("---\nid: " + id + "\ntitle: The trap " + id + "\nseverity: warning\ntags: [apt]\n" + more + "---\n# " + id + "\n"),
+		Lore: trap.Lore("---\nid: " + id + "\ntitle: The trap " + id + "\ntags: [apt]\n" + more + "---\n# " + id + "\n"),
 		Check: func(_ context.Context, _ *host.Host, r *trap.Report) error {
 			for _, o := range outcomes {
 				switch o.Status {
