@@ -21,6 +21,7 @@ const Release = "ID=debian\nVERSION_ID=12\nPRETTY_NAME=\"Debian GNU/Linux 12 (bo
 // The current folder is the package's testdata from then on.
 func Golden(t *testing.T, files map[string]string) bool {
 	t.Helper()
+	t.Setenv("TZ", "UTC")
 	if !means.Inside(t, syscall.CLONE_NEWNS|syscall.CLONE_NEWUTS, time.Minute) {
 		return false
 	}
@@ -42,7 +43,7 @@ func Golden(t *testing.T, files map[string]string) bool {
 			t.Fatal(err)
 		}
 	}
-	for name, value := range map[string]string{"STATE_DIRECTORY": "", "LC_ALL": "C.UTF-8", "COLUMNS": "90", "TZ": "UTC",
+	for name, value := range map[string]string{"STATE_DIRECTORY": "", "LC_ALL": "C.UTF-8", "COLUMNS": "90",
 		"FETTLE_STATE": "/root/changes"} {
 		t.Setenv(name, value)
 	}
