@@ -23,7 +23,7 @@ var differs = []struct {
 	say string
 }{
 	{regexp.MustCompile(`fettle1:\S+`), "INVITATION"}, {regexp.MustCompile(`20\d\d-\d\d-\d\d( \d\d:\d\d)?`), "DATE"},
-	{regexp.MustCompile(`\b[0-9a-f]{12}\b`), "TOKEN-ID"}, {regexp.MustCompile(`just now|[0-9.]+ (s|ms|min|h) ago`), "JUST NOW"},
+	{regexp.MustCompile(`\b[0-9a-f]{12}\b|"[0-9a-f]{7}"`), "TOKEN-ID"}, {regexp.MustCompile(`just now|[0-9.]+ (s|ms|min|h) ago`), "JUST NOW"},
 	{regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{30,}$`), "SECRET"},
 }
 
