@@ -22,6 +22,7 @@ const (
 func small(t *testing.T, mod, traps, proofs string) string {
 	t.Helper()
 	dir := t.TempDir()
+	t.Chdir(dir)
 	if err := os.MkdirAll(filepath.Join(dir, "traps/proofs"), 0o755); err != nil {
 		t.Fatal(err)
 	}
