@@ -18,6 +18,7 @@ import (
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/internal/means"
+	"fettle/report"
 )
 
 func says(severity trap.Severity, subject, summary string) trap.Outcome {
@@ -147,6 +148,18 @@ func TestOtherHosts(t *testing.T) {
 		high, mid),
 		"odd": apptest.Report(t, "odd", deb, 1000, dark, fine)})
 	session(t, "hosts.txt")
+	for _, format := range report.Formats() { // a disk that is full is told, whatever is written, and how
+		for _, args := range []string{"--host fine,bad,odd,dead", "--host bad -v", "fine mid"} {
+			if format == "text" && args == "fine mid" {
+				args += " --config /mnt/only.yaml"
+			}
+			code, _, errs := apptest.Run(t.Context(), app.App{Traps: all}, Cmd, append([]string{"check", "--format", format, "-o", "/dev/full"},
+				strings.Fields(args)...)...)
+			if code != 3 || format != "nagios" && !strings.Contains(errs, "writing the report: ") {
+				t.Errorf("%s as %s to a full disk: status %d, said %q", args, format, code, errs)
+			}
+		}
+	}
 	b, err := os.ReadFile(asked)
 	if err != nil || !strings.Contains(string(b), "check --format jsonl mid high --network --sample=50ms --limit=7s") {
 		t.Errorf("asked %s, %v", b, err)
