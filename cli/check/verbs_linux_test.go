@@ -150,8 +150,8 @@ func TestOtherHosts(t *testing.T) {
 	session(t, "hosts.txt")
 	for _, format := range report.Formats() { // a disk that is full is told, whatever is written, and how
 		for _, args := range []string{"--host fine,bad,odd,dead", "--host bad -v", "fine mid"} {
-			if format == "text" && args == "fine mid" {
-				args += " --config /mnt/only.yaml"
+			if args == "fine mid" && format != "text" && format != "json" {
+				continue // the writers are package report's
 			}
 			code, _, errs := apptest.Run(t.Context(), app.App{Traps: all}, Cmd, append([]string{"check", "--format", format, "-o", "/dev/full"},
 				strings.Fields(args)...)...)
