@@ -82,7 +82,11 @@ func (x *Index) RankBeside(r io.Reader, other io.Writer) ([]Match, error) {
 	if err != nil && !whole {
 		return nil, err
 	}
-	if err := x.messages.Read(io.MultiReader(bytes.NewReader(head), r), f.said); err != nil {
+	all := io.MultiReader(bytes.NewReader(head), r)
+	if whole { // a terminal would wait for a second end
+		all = bytes.NewReader(head)
+	}
+	if err := x.messages.Read(all, f.said); err != nil {
 		return nil, err
 	}
 	if whole && !f.sure {

@@ -390,3 +390,25 @@ func BenchmarkLog16MiB(b *testing.B) {
 		x.Find(strings.NewReader(log.String()))
 	}
 }
+
+// TestOneEndIsEnough: who types a text ends it once. What a terminal says after its end is another text.
+func TestOneEndIsEnough(t *testing.T) {
+	x, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	r := readerFunc(func(p []byte) (int, error) {
+		if calls++; calls == 1 {
+			return copy(p, "a text\n"), nil
+		}
+		return 0, io.EOF
+	})
+	if _, err := x.Rank(r); err != nil || calls != 2 {
+		t.Errorf("%d times read, want 2: the text and its end; %v", calls, err)
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -189,7 +189,7 @@ func settled(ctx context.Context, a *app.App, o options) (*snapshot.State, error
 		progress.Show(fmt.Sprintf("%s left to start …", units.Count(st.Jobs, "job is", "jobs are")))
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, app.Failf("interrupted while %s left to start", units.Count(st.Jobs, "job is", "jobs are"))
 		case <-time.After(min(2*time.Second, time.Until(end)+time.Millisecond)):
 		}
 	}

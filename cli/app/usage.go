@@ -34,6 +34,9 @@ func tellUsage(c *cobra.Command) {
 		if err == nil || !countError().MatchString(err.Error()) {
 			return err
 		}
+		if c.HasAvailableSubCommands() && len(args) > 0 {
+			return missingVerb(c, args)
+		}
 		return Usagef("%s: %s\nusage: %s", c.CommandPath(), counted(c, len(args)), c.UseLine())
 	}
 }
@@ -76,8 +79,8 @@ func missingVerb(c *cobra.Command, args []string) error {
 // argument of a verb without arguments.
 var countError = lazy.Regexp(`^(?:requires at least|accepts|accepts at most|accepts between) .*\d|^unknown command `)
 
-// placeholder is an argument in a usage line: FILE, [HOST], TRAP..., FILE|-.
-var placeholder = lazy.Regexp(`^\[?[A-Z][A-Z0-9|_-]*(?:\.\.\.)?\]?(?:\.\.\.)?$`)
+// placeholder is an argument in a usage line: FILE, [HOST], [A [B]], TRAP..., FILE|-, FILE|hub:NAME.
+var placeholder = lazy.Regexp(`^\[?[A-Z][A-Z0-9|_-]*(?:\|[a-z]+:[A-Z]+)*(?:\.\.\.)?\]*(?:\.\.\.)?$`)
 
 // counted says which arguments a verb expects, and how many were given.
 func counted(c *cobra.Command, given int) string {

@@ -191,11 +191,9 @@ func outlook(ctx context.Context, a *app.App, o updateOptions) (*update.Outlook,
 	if err != nil {
 		return nil, err
 	}
-	tg := run.Target{}
-	if o.root != "" {
-		if tg.Root, err = filepath.Abs(o.root); err != nil {
-			return nil, err
-		}
+	tg, err := (&app.TargetFlags{Root: o.root}).Target()
+	if err != nil {
+		return nil, err
 	}
 	var u update.Outlook
 	return &u, a.Ask(ctx, tg, update.Question, update.Asked{Changes: changes, Given: true}, &u)

@@ -3,6 +3,7 @@ package before
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	judge "fettle/before"
@@ -80,7 +81,7 @@ func (t *upgradeText) finding(f *trap.Outcome) {
 	}
 }
 
-// unknown is what could not be looked at, a reason once.
+// unknown is what could not be looked at, a reason once and a trap once beside it.
 func (t *upgradeText) unknown(results []trap.Result) {
 	var reasons []string
 	of := map[string][]string{}
@@ -90,7 +91,9 @@ func (t *upgradeText) unknown(results []trap.Result) {
 				if of[o.Reason] == nil {
 					reasons = append(reasons, o.Reason)
 				}
-				of[o.Reason] = append(of[o.Reason], o.Trap)
+				if !slices.Contains(of[o.Reason], o.Trap) {
+					of[o.Reason] = append(of[o.Reason], o.Trap)
+				}
 			}
 		}
 	}

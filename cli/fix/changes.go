@@ -134,7 +134,11 @@ func standing(c *remedy.Change) string {
 func showChange(a *app.App, c *remedy.Change) {
 	w := ui.Width(a.Stdout)
 	fmt.Fprintf(a.Stdout, "Change %s of %s, by fettle %s\n", c.ID, c.Created.Local().Format(time.DateTime), ui.Visible(c.Version))
-	fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible("For "+c.Trap+" on "+c.Subject+": "+c.Summary), w, "", "  "))
+	what := c.Trap
+	if c.Subject != "" {
+		what += " on " + c.Subject
+	}
+	fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible("For "+what+": "+c.Summary), w, "", "  "))
 	fmt.Fprint(a.Stdout, ui.Wrap(ui.Visible("Now: "+standing(c)), w, "", "  "), "\n")
 	fmt.Fprint(a.Stdout, remedy.Text(c.Plan, remedy.TextOptions{Width: w, Now: c.Before}))
 	for _, l := range c.Left() {

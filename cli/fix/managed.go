@@ -46,17 +46,17 @@ func ownedNotes(ctx context.Context, h *host.Host, id string, plan remedy.Plan) 
 	}
 	var notes []string
 	for _, g := range groups {
-		what := "it"
+		belongs, what := "belongs", "it"
 		if len(g.files) > 1 {
-			what = "them"
+			belongs, what = "belong", "them"
 		}
 		form := "--plan --format sh, or ansible"
 		if g.owner.Name == "Ansible" {
 			form = "--plan --format ansible"
 		}
-		notes = append(notes, fmt.Sprintf("%s belongs to %s (%s): %s takes this change back. Change %s there instead; "+
+		notes = append(notes, fmt.Sprintf("%s %s to %s (%s): %s takes this change back. Change %s there instead; "+
 			"fettle fix %s %s writes the change in a form to take over.",
-			strings.Join(g.files, ", "), g.owner.Name, g.owner.Why, g.owner.Again, what, id, form))
+			strings.Join(g.files, ", "), belongs, g.owner.Name, g.owner.Why, g.owner.Again, what, id, form))
 	}
 	if len(others) > 0 {
 		for _, r := range managed.Recent(ctx, h) {

@@ -19,7 +19,7 @@ func TestOwnedNotes(t *testing.T) {
 		plan.Steps = append(plan.Steps, step.File{Path: f})
 	}
 	got := ownedNotes(t.Context(), h, "some-trap", plan)
-	const ansible = `/etc/a, /etc/b belongs to Ansible (/etc/a:1: "# Ansible managed"): its next run takes this change back.`
+	const ansible = `/etc/a, /etc/b belong to Ansible (/etc/a:1: "# Ansible managed"): its next run takes this change back.`
 	if len(got) != 2 || !strings.HasPrefix(got[0], ansible) || !strings.HasPrefix(got[1], "/etc/c belongs to Puppet (") ||
 		!strings.Contains(got[0], "fettle fix some-trap --plan --format ansible writes") {
 		t.Errorf("%q", got)

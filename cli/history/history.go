@@ -41,9 +41,9 @@ RUN is a number of that list, "last", or a name such as 20261122T0600.`,
 				return err
 			}
 			if len(args) == 0 {
-				return list(a, s, format)
+				return list(a, s, format, toRecord(host))
 			}
-			return show(a, s, args[0], format, verbose)
+			return show(a, s, args[0], format, verbose, toRecord(host))
 		},
 	}
 	app.FormatFlag(c, &format, report.Formats()...)
@@ -67,8 +67,17 @@ func storeOf(host string) (history.Store, error) {
 	return history.In(dir), nil
 }
 
-func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	s, err := store()
+// toRecord is the command that records a run of this host, or of another one.
+func toRecord(host string) string {
+	if host != "" {
+		return "fettle check --host " + ui.Quote(host) + " --record"
+	}
+	return "fettle check --record"
+}
+
+func completeRuns(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	host, _ := c.Flags().GetString("host") // of diff it is a list, and the runs are this host's
+	s, err := storeOf(host)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -94,7 +103,7 @@ type entry struct {
 	Damaged  string           `json:"damaged,omitempty"` // why the run cannot be read
 }
 
-func list(a *app.App, s history.Store, format string) error {
+func list(a *app.App, s history.Store, format, toRecord string) error {
 	if format != "text" && format != "json" {
 		return app.Usagef("--format %s is for one run; the list is text or json", format)
 	}
@@ -107,7 +116,7 @@ func list(a *app.App, s history.Store, format string) error {
 		return a.JSON(d)
 	}
 	if len(names) == 0 {
-		fmt.Fprintln(a.Stdout, "No run is recorded. To record one: fettle check --record")
+		fmt.Fprintln(a.Stdout, "No run is recorded. To record one: "+toRecord)
 		return nil
 	}
 	t := ui.Table{
@@ -163,8 +172,11 @@ func entries(s history.Store, names []string) []entry {
 }
 
 // show writes a recorded run in any format of check.
-func show(a *app.App, s history.Store, run, format string, verbose bool) error {
+func show(a *app.App, s history.Store, run, format string, verbose bool, toRecord string) error {
 	name, err := s.Name(run)
+	if names, nerr := s.Names(); err != nil && nerr == nil && len(names) == 0 {
+		return app.Usagef("%s: no run is recorded yet; %s records one", run, toRecord)
+	}
 	if err != nil {
 		return app.Usagef("%w", err)
 	}

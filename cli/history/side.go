@@ -22,7 +22,6 @@ import (
 
 // side is one of the two things that diff compares.
 type side struct {
-	said   string
 	doc    *report.Document // of a recorded run or a report
 	host   string           // over SSH
 	target *run.Target      // what checks can be run over; nil of a report
@@ -49,11 +48,11 @@ func named(ctx context.Context, a *app.App, o diffOptions, args []string) (out [
 			return out, err
 		}
 		for _, h := range hosts {
-			sides = append(sides, &side{said: h, host: h})
+			sides = append(sides, &side{host: h})
 		}
 	}
 	if len(sides) == 1 {
-		sides = append(sides, &side{said: "now", target: &run.Target{}})
+		sides = append(sides, &side{target: &run.Target{}})
 	}
 	if len(sides) != 2 {
 		return out, app.Usagef("two are compared; %d are named", len(sides))
@@ -83,7 +82,7 @@ func lastTwo() ([]string, error) {
 // one is a side by what the command line calls it.
 func one(arg string) (*side, error) {
 	if arg == "now" {
-		return &side{said: arg, target: &run.Target{}}, nil
+		return &side{target: &run.Target{}}, nil
 	}
 	s, err := store()
 	if err != nil {
@@ -96,7 +95,7 @@ func one(arg string) (*side, error) {
 		if err != nil {
 			return nil, app.Usagef("%w", err)
 		}
-		return &side{said: arg, doc: d}, nil
+		return &side{doc: d}, nil
 	case !errors.Is(err, history.ErrNoRun):
 		return nil, app.Failf("%w", err)
 	}
@@ -128,14 +127,14 @@ func file(name string) (*side, error) {
 			if err != nil {
 				return nil, app.Usagef("%s: not a report of fettle check --format json: %w", name, err)
 			}
-			return &side{said: name, doc: d}, nil
+			return &side{doc: d}, nil
 		}
 	}
 	file, inside, err := run.FromPath(name)
 	if err != nil {
 		return nil, app.Usagef("%w", err)
 	}
-	return &side{said: name, target: &run.Target{From: file, Inside: inside}}, nil
+	return &side{target: &run.Target{From: file, Inside: inside}}, nil
 }
 
 func head(name string) ([]byte, error) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nkeys"
+
 	"fettle/engine/trap"
 	"fettle/fleet/hub"
 	"fettle/fleet/hub/message"
@@ -25,7 +27,15 @@ func reported(t *testing.T, db *store.DB, name, group string) {
 	if err := db.AddToken(t.Context(), tok); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.JoinByToken(t.Context(), name, store.Joining{Agent: "id" + name, Host: name, Key: "U" + name, How: "token"}); err != nil {
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := user.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.JoinByToken(t.Context(), name, store.Joining{Agent: "id" + name, Host: name, Key: key, How: "token"}); err != nil {
 		t.Fatal(err)
 	}
 	results := []trap.Result{{Trap: "bridge-mtu", Outcomes: []trap.Outcome{
@@ -37,7 +47,7 @@ func reported(t *testing.T, db *store.DB, name, group string) {
 	m := message.New(message.Whole)
 	m.Agent, m.Instance, m.Seq, m.Sent = "id"+name, "one", 1, now
 	m.Digest, m.Run = s.Digest(), &message.Run{Meta: &s.Meta, Traps: s.Traps, Results: s.Results}
-	res, err := db.Ingest(t.Context(), []store.Item{{Message: m, Key: "U" + name, At: now}})
+	res, err := db.Ingest(t.Context(), []store.Item{{Message: m, Key: key, At: now}})
 	if err != nil || res[0].Verdict != store.Taken {
 		t.Fatal(res, err)
 	}

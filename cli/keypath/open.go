@@ -137,7 +137,7 @@ func (v *verb) folder() (string, error) {
 		if err != nil {
 			return "", v.Usagef("no place for the index: %w; name one with --cache DIR", err)
 		}
-		dir = filepath.Join(base, "fettle/tools/keypath")
+		dir = filepath.Join(base, "fettle/keypath")
 	}
 	if err := files.Make(dir, 0o700); err != nil {
 		fmt.Fprintf(v.Stderr, "fettle: %v; nothing is kept for the next run\n", err)

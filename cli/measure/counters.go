@@ -212,6 +212,10 @@ func (f *counterFlags) override(to *counters.Facts) {
 
 // recorded reads a series.
 func (f *counterFlags) recorded(a *app.App, names []string) (*counters.Result, error) {
+	name := f.read
+	if name == "-" {
+		name = "standard input"
+	}
 	all, err := counters.ReadFile(f.read, a.Stdin)
 	if err != nil {
 		var pe *fs.PathError
@@ -222,9 +226,9 @@ func (f *counterFlags) recorded(a *app.App, names []string) (*counters.Result, e
 	}
 	series, err := counters.Pick(all, names)
 	if err != nil {
-		return nil, app.Usagef("%s %w", f.read, err)
+		return nil, app.Usagef("%s %w", name, err)
 	}
-	return &counters.Result{Source: f.read, Interval: series[0].Usual(), Counters: f.judged(series)}, nil
+	return &counters.Result{Source: name, Interval: series[0].Usual(), Counters: f.judged(series)}, nil
 }
 
 // simulated makes a series up.

@@ -217,7 +217,7 @@ func lastLine(s string) string {
 func loginServerSide(ctx context.Context, a *app.App, f loginFlags) error {
 	client, err := netip.ParseAddr(f.serverSide)
 	if err != nil {
-		return app.Usagef("--server-side: %w", err)
+		return app.Usagef("--server-side: %q is no IP address", f.serverSide)
 	}
 	progress := ui.NewProgress(a.Stderr)
 	defer progress.End()
@@ -226,7 +226,7 @@ func loginServerSide(ctx context.Context, a *app.App, f loginFlags) error {
 	if f.server != "" {
 		addr, err := netip.ParseAddr(f.server)
 		if err != nil {
-			return app.Usagef("--server-addr: %w", err)
+			return app.Usagef("--server-addr: %q is no IP address", f.server)
 		}
 		o.Server = netip.AddrPortFrom(addr, uint16(f.port))
 	}

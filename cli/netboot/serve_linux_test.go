@@ -2,6 +2,8 @@ package netboot
 
 import (
 	"context"
+	"fettle/engine/run"
+	"fettle/engine/trap"
 	"io"
 	"net"
 	"os"
@@ -18,6 +20,9 @@ import (
 
 // TestMain is the HTTP server too, which serve starts as the program that it is itself.
 func TestMain(m *testing.M) {
+	if code, ok := run.Child(os.Args[1:], []*trap.Trap{rewrites}, nil, os.Stderr); ok {
+		os.Exit(code)
+	}
 	if len(os.Args) > 2 && os.Args[1] == "netboot" && os.Args[2] == httpVerb {
 		c := httpCmd()
 		c.SetArgs(os.Args[3:])

@@ -91,7 +91,7 @@ func sign(ctx context.Context, a *app.App, key string, text []byte) ([]byte, err
 	case strings.Contains(said.String(), "passphrase"):
 		fmt.Fprintln(a.Stderr) // its prompt has no end of line
 		return nil, fmt.Errorf("the key %s needs its passphrase: sign in a terminal, or load it into an agent "+
-			"(ssh-add %[1]s) and give --key %[1]s.pub", key)
+			"(ssh-add %[2]s) and give --key %[2]s.pub", key, strings.TrimSuffix(key, ".pub"))
 	default:
 		return nil, fmt.Errorf("signing with %s: %w", key, err)
 	}

@@ -82,7 +82,11 @@ func (f *Fleet) checkOne(ctx context.Context, host string, args []string, line f
 	if s.began {
 		what = "the report was cut off"
 	}
-	return &Error{Host: host, Reached: true, Why: fmt.Sprintf("%s (exit status %d): %s", what, exit, why)}
+	what = fmt.Sprintf("%s (exit status %d)", what, exit)
+	if why != "" {
+		what += ": " + why
+	}
+	return &Error{Host: host, Reached: true, Why: what}
 }
 
 // stream reads a report in jsonl. What login shells print before it is passed over.

@@ -23,6 +23,7 @@ func TestCheckOneIsWhole(t *testing.T) {
 		"cut off":    {l[:2], "137", "the report was cut off (exit status 137): Killed"},
 		"no report":  {[]string{"Welcome"}, "1", "fettle ended there without a report (exit status 1): Killed"},
 		"not at all": {nil, "2", "fettle ended there without a report (exit status 2): Killed"},
+		"silent":     {nil, "0", "fettle ended there without a report (exit status 0)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -30,7 +31,7 @@ func TestCheckOneIsWhole(t *testing.T) {
 			t.Setenv("XDG_CACHE_HOME", dir)
 			for name, text := range map[string]string{
 				"said": strings.Join(c.lines, "\n") + "\n", "self": "self",
-				"ssh": "#!/bin/sh\ncat " + dir + "/said\necho Killed >&2\nexit " + c.exit + "\n",
+				"ssh": "#!/bin/sh\ncat " + dir + "/said\n[ " + c.exit + " = 0 ] || echo Killed >&2\nexit " + c.exit + "\n",
 			} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 					t.Fatal(err)

@@ -1,0 +1,83 @@
+package netboot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"fettle/cli/app"
+	"fettle/cli/app/apptest"
+	"fettle/engine/remedy"
+	"fettle/engine/remedy/step"
+	"fettle/engine/trap"
+	"fettle/host"
+	"fettle/internal/means"
+)
+
+// rewrites is a trap whose plan says what was chosen.
+var rewrites = &trap.Trap{
+	Lore:    "---\nid: rewrites\ntitle: Rewrites menus\n---\n",
+	Choices: []trap.Choice{{Name: "port"}, {Name: "speed"}},
+	Setup:   &trap.Setup{Name: "netboot-serial", Finding: trap.Finding{Summary: "a serial console"}},
+	Check: func(_ context.Context, _ *host.Host, r *trap.Report) error {
+		r.Clear("", "looked")
+		return nil
+	},
+	Plan: func(_ context.Context, _ *host.Host, f trap.Finding) (remedy.Plan, error) {
+		title := fmt.Sprintf("%s to %q at %q", f.Subject, f.Chosen("port"), f.Chosen("speed"))
+		return remedy.Plan{Title: title, Steps: []step.Step{step.File{Path: "/etc/fettle-test", Content: []byte("x\n")}}}, nil
+	},
+}
+
+// image is what is noted where the tests run in a container.
+var image = regexp.MustCompile(`(?s)Note: \S+ belongs to the image.*?to take\s+over\.\n`)
+
+// TestInput: what is read, and what is refused with which message, on a host of its own.
+func TestInput(t *testing.T) {
+	const serialMenu = "serial --unit=0 --speed=115200\nterminal_input serial\nterminal_output serial\n" +
+		"menuentry 'a' {\n  linux /linux console=ttyS0,115200n8 --- quiet console=ttyS0,115200n8\n}\n"
+	if !apptest.Golden(t, map[string]string{"/mnt/file": "hello\n", "/mnt/menus/grub/grub.cfg": "menuentry 'a' {\n  linux /linux vga=788 " +
+		"--- quiet\n}\n",
+		"/mnt/loop/pxelinux.cfg/default": "include pxelinux.cfg/default\n", "/mnt/empty/readme": "", "/mnt/cut/linux": "",
+		"/mnt/cut/initrd.gz": "no archive\n",
+		"/mnt/none.yaml":     "hosts: []\n", "/mnt/bad.yaml": "a string\n", "/mnt/serial/grub/grub.cfg": serialMenu,
+		"/mnt/keys.gpg": "no keys\n"}) {
+		return
+	}
+	l, err := net.Listen("unix", "/mnt/socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	before := len(means.OpenFiles(t))
+	apptest.Session(t, "input.txt", func(args []string) (int, string, string) {
+		ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
+		defer end()
+		if args[0] == "cp" {
+			b, err := os.ReadFile(args[1])
+			if err := errors.Join(err, os.WriteFile(args[2], b, 0o644)); err != nil {
+				return 1, "", err.Error()
+			}
+			return 0, "", ""
+		}
+		a := app.App{Traps: []*trap.Trap{rewrites}, Stdin: strings.NewReader("")}
+		code, out, errs := apptest.Run(ctx, a, Cmd, append([]string{"netboot"}, args...)...)
+		return code, image.ReplaceAllString(out, ""), errs
+	})
+	if left, _ := filepath.Glob("/mnt/new*"); len(left) > 0 {
+		t.Errorf("what was refused made %v", left)
+	}
+	if _, err := os.Stat("/etc/fettle-test"); err == nil {
+		t.Error("a plan that was shown was applied")
+	}
+	if now := means.OpenFiles(t); len(now) != before {
+		t.Errorf("open are %v, and were %d", now, before)
+	}
+}
