@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-
 	"fettle/engine/trap"
 	"fettle/fleet/hub/store"
 	"fettle/internal/config"
