@@ -170,6 +170,8 @@ func TestHousekeeping(t *testing.T) {
 			t.Helper()
 			time.Sleep(since)
 			synctest.Wait()
+			log.mu.Lock()
+			defer log.mu.Unlock()
 			if len(log.said) != want {
 				t.Errorf("%d messages, want %d: %.300q", len(log.said), want, log.said)
 			}

@@ -20,8 +20,8 @@ import (
 
 // pathOf is an operation's path for an object that is there.
 func pathOf(o op) string {
-	return strings.NewReplacer("hosts/{id}", "hosts/w1", "traps/{id}", "traps/disk-full", "packs/{id}", "packs/acme", "captures/{id}", "captures/1",
-		"rules/{id}", "rules/1").Replace(o.path)
+	return strings.NewReplacer("hosts/{id}", "hosts/w1", "traps/{id}", "traps/disk-full", "packs/{id}", "packs/acme",
+		"captures/{id}", "captures/1", "rules/{id}", "rules/1").Replace(o.path)
 }
 
 // TestEachParameter: each operation refuses a parameter that it does not know, one that is given twice, and each of its

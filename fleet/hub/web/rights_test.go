@@ -21,6 +21,7 @@ import (
 	"fettle/fleet/hub/store/storetest"
 	"fettle/fleet/hub/web/login"
 	"fettle/host"
+	"fettle/internal/means"
 	"fettle/report"
 )
 
@@ -434,7 +435,7 @@ func TestMetricsOfAGroup(t *testing.T) {
 func TestLiveOfAGroup(t *testing.T) {
 	all, _ := hubs(t)
 	all.browse("rita")
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), means.Patience)
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, all.server.URL+"/live", nil)
 	if err != nil {
