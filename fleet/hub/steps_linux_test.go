@@ -35,7 +35,8 @@ const nowhere = "tls://127.0.0.1:1"
 
 // TestStartsInOrder: what the database cannot do is an error before a hub connects to anything.
 func TestStartsInOrder(t *testing.T) {
-	for table, want := range map[string]string{"leases": "leases", "agents": "the database: ", "catalogue": "the database: ", "": nowhere[6:]} {
+	for table, want := range map[string]string{"leases": "leases", "agents": "the database: ", "catalogue": "the database: ",
+		"": nowhere[len("tls://"):]} {
 		dir := storetest.Dir(t)
 		file := filepath.Join(dir, DatabaseFile)
 		storetest.Open(t, file)
@@ -252,8 +253,10 @@ func TestStream(t *testing.T) {
 	}
 	waiting := func(want int64) {
 		t.Helper()
-		n := int64(-1)
-		means.Until(t, fmt.Sprintf("%d messages in the queue", want), func() bool { n, err = h.Queue(t.Context()); return err == nil && n == want })
+		means.Until(t, fmt.Sprintf("%d messages in the queue", want), func() bool {
+			n, err := h.Queue(t.Context())
+			return err == nil && n == want
+		})
 	}
 	waiting(3)
 	got, err := c.Fetch(2)
@@ -399,7 +402,8 @@ func TestBackupHolds(t *testing.T) {
 	had := store.RevokedKey{Key: userKey(t), Agent: "web1", Retired: true, At: time.Unix(1e9, 0).UTC()}
 	since := store.RevokedKey{Key: userKey(t), Agent: "web2", At: time.Unix(2e9, 0).UTC()}
 	later := filepath.Join(out, "later")
-	err = errors.Join(err, writeRevoked(filepath.Join(dir, RevokedFile), []store.RevokedKey{had}), writeRevoked(later, []store.RevokedKey{since}),
+	err = errors.Join(err, writeRevoked(filepath.Join(dir, RevokedFile), []store.RevokedKey{had}),
+		writeRevoked(later, []store.RevokedKey{since}),
 		os.WriteFile(filepath.Join(dir, knownFile), []byte(`{"urls":["tls://a"]}`), 0o600))
 	if err != nil {
 		t.Fatal(err)
