@@ -435,7 +435,7 @@ func TestMetricsOfAGroup(t *testing.T) {
 func TestLiveOfAGroup(t *testing.T) {
 	all, _ := hubs(t)
 	all.browse("rita")
-	ctx, stop := context.WithTimeout(t.Context(), means.Patience)
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, all.server.URL+"/live", nil)
 	if err != nil {
@@ -467,6 +467,7 @@ func TestLiveOfAGroup(t *testing.T) {
 	default:
 	}
 	all.report("h1", "web1", "visible", trap.Critical, time.Hour)
+	defer time.AfterFunc(means.Patience, stop).Stop()
 	for l := range lines {
 		if l == "event: changed" {
 			return
