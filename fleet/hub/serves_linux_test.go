@@ -43,6 +43,7 @@ func (l *logged) has(s string) bool {
 // TestServes: a hub in this process: who is invited joins as often as may be, asks arrive, retired and
 // replaced hosts are shut out and told, and what is old goes.
 func TestServes(t *testing.T) {
+	means.Ends(t)
 	var log logged
 	dir := filepath.Join(storetest.Dir(t), "hub")
 	h, err := Start(t.Context(), Config{Dir: dir, Listen: "127.0.0.1:0", MaxStore: 64 << 20, Keep: 24 * time.Hour, Traps: []string{"a"},
