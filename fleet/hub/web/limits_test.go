@@ -7,6 +7,8 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"html"
+	"html/template"
 	"io"
 	"log/slog"
 	"net"
@@ -22,6 +24,8 @@ import (
 
 	"fettle/fleet/hub/api"
 	"fettle/fleet/hub/store"
+	"fettle/fleet/hub/store/storetest"
+	"fettle/internal/exposition"
 	"fettle/internal/means"
 	"fettle/traps"
 )
@@ -344,6 +348,59 @@ channels_failing 0
 		`"warning",old="false"} 0`, `"warning",old="true"} 0`, `"warning",old="true"} 1`).Replace(want)
 	if got := read(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestExports: what a page offers to download is there, each link of it.
+func TestExports(t *testing.T) {
+	w := ofHosts(t, 3)
+	w.login("ann")
+	found := 0
+	for _, page := range []string{"/", "/changes", "/hosts", "/coverage", "/accepted", "/restarts", "/audit", "/foreign", "/traps",
+		"/trap/" + w.aFinding(w.aHost()).Trap} {
+		_, body, _ := w.get(page)
+		for _, m := range regexp.MustCompile(`href="(/api/v1/[^"]+)"`).FindAllStringSubmatch(body, -1) {
+			found++
+			if code, said, _ := w.get(html.UnescapeString(m[1])); code != http.StatusOK {
+				t.Errorf("%s leads to %s: %d %.200s", page, m[1], code, said)
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d links are offered", found)
+	}
+}
+
+// TestQueueInMetrics: how many messages wait is told where that is known.
+func TestQueueInMetrics(t *testing.T) {
+	for _, c := range []struct {
+		queue func(context.Context) (int64, error)
+		want  string
+	}{
+		{func(context.Context) (int64, error) { return 7, nil }, "fettle_hub_queue_messages 7\n"},
+		{func(context.Context) (int64, error) { return 7, errors.New("not open") }, ""}, {nil, ""},
+	} {
+		s := &site{cfg: Config{DB: storetest.SQLite(t), Queue: c.queue}}
+		var x exposition.Text
+		s.ownMetrics(t.Context(), &x, store.Measured{})
+		if got := regexp.MustCompile(`(?m)^fettle_hub_queue.*\n`).FindString(x.String()); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestWordsOfTemplates: a time ahead is told in whole minutes, and a query is joined to one that is there.
+func TestWordsOfTemplates(t *testing.T) {
+	now := time.Now()
+	for d, want := range map[time.Duration]string{90*time.Minute + 59*time.Second: "in 1 h 30 min", 61 * time.Second: "in 1 min",
+		time.Minute: "just now"} {
+		if got := ago(now, now.Add(d)); got != want {
+			t.Errorf("%s ahead: %q, want %q", d, got, want)
+		}
+	}
+	join := (&site{}).words()["and_"].(func(template.URL) template.URL)
+	if got := join("") + " " + join("a=1"); got != " &a=1" {
+		t.Errorf("%q", got)
 	}
 }
 
