@@ -163,9 +163,9 @@ func (o *serveOptions) read() (err error) {
 		if err != nil {
 			return fmt.Errorf("--hosts: %w", err)
 		}
-		hosts, err := serve.ParseHosts(b, filepath.Dir(o.hostsFile))
+		hosts, err := serve.ParseHosts(o.hostsFile, b)
 		if err != nil {
-			return fmt.Errorf("--hosts: %w", yamlfile.Located(o.hostsFile, err))
+			return fmt.Errorf("--hosts: %w", err)
 		}
 		if len(hosts) == 0 {
 			return fmt.Errorf("--hosts: %s names no host: expected hosts, a list of name, mac, ip, preseed", o.hostsFile)

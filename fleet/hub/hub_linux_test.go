@@ -130,13 +130,12 @@ func (w *world) log() string {
 // until waits for something to be so.
 func (w *world) until(what string, so func() bool) {
 	w.Helper()
-	const limit = time.Minute
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(means.Patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if so() {
 			return
 		}
 	}
-	w.Fatalf("not within %s: %s; the hub's log:\n%s", limit, what, w.log())
+	w.Fatalf("not within %s: %s; the hub's log:\n%s", means.Patience, what, w.log())
 }
 
 // open opens the hub's database beside it.

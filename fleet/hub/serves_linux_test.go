@@ -43,6 +43,7 @@ func (l *logged) has(s string) bool {
 // TestServes: a hub in this process: who is invited joins as often as may be, asks arrive, retired and
 // replaced hosts are shut out and told, and what is old goes.
 func TestServes(t *testing.T) {
+	means.Ends(t)
 	var log logged
 	dir := filepath.Join(storetest.Dir(t), "hub")
 	h, err := Start(t.Context(), Config{Dir: dir, Listen: "127.0.0.1:0", MaxStore: 64 << 20, Keep: 24 * time.Hour, Traps: []string{"a"},
@@ -112,7 +113,7 @@ func TestServes(t *testing.T) {
 		}
 		defer sub.Unsubscribe()
 	}
-	if err := h.Conn.FlushTimeout(10 * time.Second); err != nil {
+	if err := h.Conn.FlushTimeout(means.Patience); err != nil {
 		t.Fatal(err)
 	}
 	hears := func(subject string, has string) {
@@ -122,7 +123,7 @@ func TestServes(t *testing.T) {
 			if m.Subject != subject || !bytes.Contains(m.Data, []byte(has)) {
 				t.Errorf("on %s: %.200q, want %s", m.Subject, m.Data, subject)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(means.Patience):
 			t.Fatalf("nothing on %s", subject)
 		}
 	}
@@ -136,6 +137,25 @@ func TestServes(t *testing.T) {
 		}
 		hears(subject, "")
 	}
+	// By the name under which agents reach it, the hub may not be reached from here.
+	local := known
+	local.URLs = []string{"tls://127.0.0.1:1"}
+	if _, err := Ask(dir, local, []string{"web1"}, true, time.Second); err != nil {
+		t.Error(err)
+	}
+	hears(message.To("web1", "ask"), "")
+	local = Known{URLs: known.URLs}
+	for _, local.Local = range []string{"", known.Local} { // its authority is nobody's
+		if _, err := Ask(dir, local, []string{"web1"}, true, time.Second); err == nil || !strings.Contains(err.Error(), "certificate") {
+			t.Errorf("a hub that is not known is asked: %v", err)
+		}
+	}
+	local = known
+	local.Local = ""
+	if _, err := Ask(dir, local, []string{"web1"}, true, time.Second); err != nil {
+		t.Error(err)
+	}
+	hears(message.To("web1", "ask"), "")
 	if _, err := Ask(dir, known, []string{"a.b"}, true, time.Second); err == nil {
 		t.Error("a subject is an agent")
 	}

@@ -100,18 +100,12 @@ func Parse(file string, b []byte) (*Config, error) {
 	if c.tree, err = yamlfile.Parse(file, b); err != nil {
 		return nil, err
 	}
-	var body ast.Node
-	for _, d := range c.tree.Docs {
-		if d.Body == nil || d.Body.Type() == ast.CommentType || d.Body.Type() == ast.NullType {
-			continue
-		}
-		if body != nil {
-			return nil, fmt.Errorf("%s:%d: a second document; put everything into one", file, d.Body.GetToken().Position.Line)
-		}
-		body = d.Body
+	body, err := yamlfile.One(file, c.tree)
+	if err != nil {
+		return nil, err
 	}
 	if body == nil {
-		return c, nil // nothing but comments
+		return c, nil
 	}
 	if t := body.Type(); t != ast.MappingType && t != ast.MappingValueType {
 		return nil, fmt.Errorf("%s:%d: expected settings such as \"check:\"", file, body.GetToken().Position.Line)

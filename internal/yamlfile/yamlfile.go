@@ -68,6 +68,38 @@ func Parse(file string, b []byte) (f *ast.File, err error) {
 	return f, nil
 }
 
+// One is what the only document of a file of this name holds; nil where there are but comments.
+func One(file string, f *ast.File) (ast.Node, error) {
+	var body ast.Node
+	for _, d := range f.Docs {
+		if d.Body == nil || d.Body.Type() == ast.CommentType || d.Body.Type() == ast.NullType {
+			continue
+		}
+		if body != nil {
+			return nil, fmt.Errorf("%s:%d: a second document; put everything into one", file, d.Body.GetToken().Position.Line)
+		}
+		body = d.Body
+	}
+	return body, nil
+}
+
+// Decode reads the only document of a file of this name into a value, strictly. A file that says
+// nothing leaves the value as it is.
+func Decode(file string, b []byte, into any) error {
+	f, err := Parse(file, b)
+	if err != nil {
+		return err
+	}
+	body, err := One(file, f)
+	if err != nil || body == nil {
+		return err
+	}
+	if err := Guard(func() error { return yaml.NodeToValue(body, into, yaml.Strict()) }); err != nil {
+		return Located(file, err)
+	}
+	return nil
+}
+
 // Located turns an error of the YAML library into "file:line:col: message".
 func Located(file string, err error) error {
 	var y yaml.Error

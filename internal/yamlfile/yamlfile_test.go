@@ -109,3 +109,30 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// TestDecode: a file says one thing, or nothing; whatever else stands in it is refused with its line.
+func TestDecode(t *testing.T) {
+	type settings struct{ A, B int }
+	for text, want := range map[string]settings{
+		"": {7, 0}, "# x\n": {7, 0}, "---\n# x\n": {7, 0}, "b: 2\n": {7, 2}, "---\na: 1\nb: &x 2\n---\n": {1, 2}, "a: &x 3\nb: *x\n": {3, 3},
+		"# x\n---\n# y\na: 1\n": {1, 0},
+	} {
+		got := settings{A: 7}
+		if err := Decode("f", []byte(text), &got); err != nil || got != want {
+			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"a: 1\n---\nb: 2\n":     "f:3: a second document; put everything into one",
+		"---\n---\na: 1\n":      "f:2: the document before this line is empty; remove the line",
+		"a: 1\nc: 2\n":          `f:2:1: unknown field "c"`,
+		"a: x\n":                "f:1:4: ",
+		"a: [\n":                "f:1:",
+		"a: !x\nb: {c: !x [}\n": "f:",
+		"- a\n":                 "f:1:1: ",
+	} {
+		if err := Decode("f", []byte(text), new(settings)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -7,10 +7,12 @@ import (
 
 	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/store/storetest"
+	"fettle/internal/means"
 )
 
 // TestLabelMenu: what filters offer is counted once in half a minute, for each who sees others.
 func TestLabelMenu(t *testing.T) {
+	means.Ends(t)
 	db, now := storetest.SQLite(t), time.Now()
 	a, err := New(Config{DB: db, Now: func() time.Time { return now }})
 	if err != nil {

@@ -9,12 +9,17 @@ import (
 	"testing"
 )
 
+// quiet leaves out what the hub logs, until the test ends.
+func quiet(t *testing.T) {
+	log := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { slog.SetDefault(log) })
+}
+
 // without runs a test with each of the tables missing in turn.
 func (h *hub) without(tables []string, test func(table string)) {
 	h.Helper()
-	log := slog.Default()
-	slog.SetDefault(slog.New(slog.DiscardHandler))
-	defer slog.SetDefault(log)
+	quiet(h.T)
 	raw, err := sql.Open("sqlite", h.file)
 	h.must(err)
 	defer raw.Close()

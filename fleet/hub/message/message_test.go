@@ -260,6 +260,31 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// TestAnotherFormat: what is no message of a kind is refused, by what it is and what it should be; so is what is no JSON.
+func TestAnotherFormat(t *testing.T) {
+	pack := func(b []byte) error { _, err := message.UnpackPack(b); return err }
+	ask := func(b []byte) error { _, err := message.UnpackAsk(b); return err }
+	report := func(b []byte) error { _, err := message.Unpack(b); return err }
+	for name, c := range map[string]struct {
+		unpack func([]byte) error
+		want   string
+		packed bool
+	}{"a pack": {pack, message.CarryFormat, true}, "a question": {ask, message.AskFormat, false}, "a report": {report, message.Format, true}} {
+		for text, said := range map[string]string{
+			`{"format":"another","schema":1}`: `its format is "another", not "` + c.want + `"`, `{`: "unexpected end", "[]": "cannot unmarshal",
+			`{"format":"` + c.want + `"}`: "version 0 is invalid",
+		} {
+			b := []byte(text)
+			if c.packed {
+				b = message.Squeeze(b)
+			}
+			if err := c.unpack(b); err == nil || !strings.Contains(err.Error(), said) {
+				t.Errorf("%s from %s: %v, want %s", name, text, err, said)
+			}
+		}
+	}
+}
+
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
 
 func FuzzUnpack(f *testing.F) {

@@ -666,6 +666,9 @@ func TestBadSettings(t *testing.T) {
 		{"channels:\n- {mail: a@b, at: \"07:00\"}", "daily or weekly"},
 		{"channels:\n- {mail: a@b, digest: daily, at: mon 07:00}", `at "mon 07:00"`},
 		{"channels:\n- {alertmanager: \"http://127.0.0.1:9093\", digest: daily}", "takes no digest"},
+		{"channels:\n- {mail: a@b}\n---\nmaintenance: []", "notify.yaml:4: a second document"},
+		{"# nothing yet\n---\n---\nchannels:\n- {mail: a@b}", "notify.yaml:3: the document before this line is empty"},
+		{"channels:\n- {mail: a@b}\nchannels: []", "notify.yaml:3:1: "},
 	} {
 		file := filepath.Join(t.TempDir(), "notify.yaml")
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
@@ -673,6 +676,11 @@ func TestBadSettings(t *testing.T) {
 		}
 		if _, err := notify.Read(file); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.says)
+		}
+	}
+	for _, nothing := range []string{"", "# later\n", "---\n"} {
+		if s := settingsOf(t, nothing); len(s.Channels)+len(s.Maintenance) > 0 {
+			t.Errorf("%q: %+v", nothing, s)
 		}
 	}
 }

@@ -1,19 +1,15 @@
 package notify
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
 
 	"fettle/engine/trap"
 	"fettle/fleet/hub/store"
@@ -103,9 +99,8 @@ func Read(file string) (*Settings, error) {
 		return nil, err
 	}
 	s := &Settings{}
-	err = yamlfile.Guard(func() error { return yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(s) })
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, yamlfile.Located(file, err)
+	if err := yamlfile.Decode(file, b, s); err != nil {
+		return nil, err
 	}
 	if err := s.valid(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

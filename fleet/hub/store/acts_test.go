@@ -35,7 +35,9 @@ func (a *actor) does(what string, do func(ctx context.Context) (any, error)) {
 		if a.f.Arm(n); a.sound {
 			a.f.Arm(-1)
 		}
-		got, err := do(a.Context())
+		ctx, cancel := context.WithTimeout(a.Context(), means.Patience)
+		got, err := do(ctx)
+		cancel()
 		hit, row := a.f.Hit, a.f.Row
 		a.f.Arm(-1)
 		if hit == "" {

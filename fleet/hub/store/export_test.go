@@ -169,3 +169,22 @@ func (db *DB) QuickPlan(ctx context.Context, items ...Item) (lines []string, err
 	})
 	return lines, err
 }
+
+// TakeIn takes in an agent of which the hub did not know when it looked; nothing of that stays.
+func (db *DB) TakeIn(ctx context.Context, it *Item) (taken bool, err error) {
+	back := errors.New("taken back")
+	err = db.within(ctx, func(t *tx) (err error) {
+		b := &batch{tx: t, tally: newTally()}
+		if _, err := t.exec(ctx, "DELETE FROM agents WHERE nkey = ?", it.Key); err != nil {
+			return err
+		}
+		if taken, err = b.adopt(ctx, &hostRow{}, it); err != nil {
+			return err
+		}
+		return back
+	})
+	if errors.Is(err, back) {
+		err = nil
+	}
+	return taken, err
+}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"fettle/engine/trap"
 	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/store/storetest"
+	"fettle/internal/means"
 )
 
 // labelled is the scope of hosts with a label.
@@ -204,7 +206,9 @@ func TestRules(t *testing.T) {
 		}
 		count := func() {
 			t.Helper()
-			if _, err := db.CountRules(t.Context()); err != nil {
+			ctx, cancel := context.WithTimeout(t.Context(), means.Patience)
+			defer cancel()
+			if _, err := db.CountRules(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}

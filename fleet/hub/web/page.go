@@ -230,7 +230,7 @@ func queryOf(pairs ...any) template.URL {
 			}
 		case int:
 			if value != 0 {
-				v.Set(name, digits(value))
+				v.Set(name, itoa(int64(value)))
 			}
 		case int64:
 			if value != 0 {

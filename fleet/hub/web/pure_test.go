@@ -19,6 +19,7 @@ import (
 	"fettle/fleet/hub/api"
 	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/store/storetest"
+	"fettle/internal/means"
 )
 
 // TestNumbers: how pages write numbers and times.
@@ -52,7 +53,7 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%s: %s", c.s, got)
 		}
 	}
-	if got := queryOf("a", "x y", "b", "", "c", 0, "d", 1000, "e", int64(0), "f", int64(7), "odd"); got != "a=x+y&d=1%2C000&f=7" {
+	if got := queryOf("a", "x y", "b", "", "c", 0, "d", 1000, "e", int64(0), "f", int64(7), "odd"); got != "a=x+y&d=1000&f=7" {
 		t.Error(got)
 	}
 	for kind, want := range map[string]string{"returned": "came back", "seen": "can be seen again", "unseen": "cannot be seen", "new": "new"} {
@@ -212,6 +213,7 @@ func TestAnnouncer(t *testing.T) {
 // TestHealthIsRemembered: the database is asked again only after a while; what the stream says counts
 // at once.
 func TestHealthIsRemembered(t *testing.T) {
+	means.Ends(t)
 	db := storetest.SQLite(t)
 	cfg := &Config{DB: db}
 	var h health

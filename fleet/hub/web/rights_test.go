@@ -21,6 +21,7 @@ import (
 	"fettle/fleet/hub/store/storetest"
 	"fettle/fleet/hub/web/login"
 	"fettle/host"
+	"fettle/internal/means"
 	"fettle/report"
 )
 
@@ -434,7 +435,7 @@ func TestMetricsOfAGroup(t *testing.T) {
 func TestLiveOfAGroup(t *testing.T) {
 	all, _ := hubs(t)
 	all.browse("rita")
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, all.server.URL+"/live", nil)
 	if err != nil {
@@ -466,6 +467,7 @@ func TestLiveOfAGroup(t *testing.T) {
 	default:
 	}
 	all.report("h1", "web1", "visible", trap.Critical, time.Hour)
+	defer time.AfterFunc(means.Patience, stop).Stop()
 	for l := range lines {
 		if l == "event: changed" {
 			return

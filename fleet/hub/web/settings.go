@@ -1,11 +1,9 @@
 package web
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -15,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
@@ -94,9 +91,8 @@ func ReadSettings(file string) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = yamlfile.Guard(func() error { return yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(s) })
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, yamlfile.Located(file, err)
+	if err := yamlfile.Decode(file, b, s); err != nil {
+		return nil, err
 	}
 	if err := s.valid(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

@@ -62,9 +62,16 @@ oidc: {name: Example, issuer: "https://id.example.org", client_id: hub, client_s
 		"url: https://h\noidc: {issuer: \"http://x\", client_id: a}": "expected https://",
 		"tls: {cert: /x}":                                            "cert and key go together",
 		"tls: {cert: /x, key: /y, acme: [h]}":                        "either cert and key, or acme",
+		"url: https://h\n---\npasswords: false":                      "web.yaml:3: a second document",
+		"# later\n---\n---\npasswords: false":                        "web.yaml:3: the document before this line is empty",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	for _, nothing := range []string{"", "# later\n", "---\n"} {
+		if s, err := read(nothing); err != nil || s.URL != "" {
+			t.Errorf("%q: %+v, %v", nothing, s, err)
 		}
 	}
 	if _, err := ReadSettings(filepath.Join(dir, "nothing.yaml")); err == nil {

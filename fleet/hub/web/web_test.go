@@ -27,6 +27,7 @@ import (
 	"fettle/fleet/hub/store/storetest"
 	"fettle/fleet/hub/synthetic"
 	"fettle/fleet/hub/web/login"
+	"fettle/internal/means"
 	"fettle/report"
 	"fettle/traps"
 )
@@ -393,6 +394,7 @@ func TestAssets(t *testing.T) {
 
 // TestHealth: a hub that cannot store is not well, though it answers.
 func TestHealth(t *testing.T) {
+	means.Ends(t)
 	db := storetest.SQLite(t)
 	stuck := errors.New("the disk is full")
 	for _, c := range []struct {

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"fettle/internal/lazy"
 	"fettle/internal/yamlfile"
 )
@@ -67,23 +65,23 @@ func newHost(name, mac, ip, preseed string) (Host, error) {
 	return h, nil
 }
 
-// ParseHosts reads a YAML file: hosts, a list of name, mac, ip and preseed. Names
-// of preseed files are relative to the folder dir.
-func ParseHosts(b []byte, dir string) ([]Host, error) {
-	var file struct {
+// ParseHosts reads the text of a YAML file of this name: hosts, a list of name, mac, ip and preseed.
+// Names of preseed files are relative to the file's folder.
+func ParseHosts(file string, b []byte) ([]Host, error) {
+	var said struct {
 		Hosts []struct{ Name, MAC, IP, Preseed string }
 	}
-	if err := yamlfile.Guard(func() error { return yaml.UnmarshalWithOptions(b, &file, yaml.Strict()) }); err != nil {
+	if err := yamlfile.Decode(file, b, &said); err != nil {
 		return nil, err
 	}
 	var out []Host
-	for _, e := range file.Hosts {
+	for _, e := range said.Hosts {
 		if e.Preseed != "" && !isURL(e.Preseed) && !filepath.IsAbs(e.Preseed) {
-			e.Preseed = filepath.Join(dir, e.Preseed)
+			e.Preseed = filepath.Join(filepath.Dir(file), e.Preseed)
 		}
 		h, err := newHost(e.Name, e.MAC, e.IP, e.Preseed)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		out = append(out, h)
 	}

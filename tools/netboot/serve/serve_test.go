@@ -108,15 +108,20 @@ func TestHosts(t *testing.T) {
 			t.Errorf("%q: %+v, %v; want %q", text, h, err, want)
 		}
 	}
-	hosts, err := ParseHosts(
-		[]byte("hosts:\n  - {name: a, mac: '52:54:00:12:34:56', preseed: a.cfg}\n  - name: b\n    mac: 52:54:00:12:34:57\n    ip: 192.0.2.7\n"),
-		"/etc/x",
-	)
+	hosts, err := ParseHosts("/etc/x/hosts.yaml",
+		[]byte("hosts:\n  - {name: a, mac: '52:54:00:12:34:56', preseed: a.cfg}\n  - name: b\n    mac: 52:54:00:12:34:57\n    ip: 192.0.2.7\n"))
 	if err != nil || len(hosts) != 2 || hosts[0].Preseed != "/etc/x/a.cfg" || hosts[1].IP.String() != "192.0.2.7" {
 		t.Errorf("%+v, %v", hosts, err)
 	}
-	if _, err := ParseHosts([]byte("hosts:\n  - {name: a, mack: x}\n"), "/"); err == nil {
-		t.Error("an unknown key is taken")
+	for text, want := range map[string]string{
+		"hosts:\n  - {name: a, mack: x}\n":                   "f:2:15: unknown field",
+		"hosts:\n  - {name: a, mac: x}\n":                    `f: host a: "x" is no MAC address`,
+		"hosts: []\n---\nhosts:\n  - {name: a, mac: x}\n":    "f:3: a second document",
+		"# later\n---\n---\nhosts:\n  - {name: a, mac: x}\n": "f:3: the document before this line is empty",
+	} {
+		if hosts, err := ParseHosts("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %+v, %v; want %s", text, hosts, err, want)
+		}
 	}
 }
 

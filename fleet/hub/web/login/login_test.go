@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"fettle/fleet/hub/store"
+	"fettle/internal/means"
 )
 
 // cheap makes hashes that take no time.
@@ -196,15 +198,49 @@ type world struct {
 	server *httptest.Server
 	client *http.Client
 	now    time.Time
+	log    *said
+}
+
+// said is what the gate logged.
+type said struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// listen keeps what is logged until the test ends. Nothing that went well is logged as a fault.
+func listen(t *testing.T) *said {
+	t.Helper()
+	s, was := &said{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(s, nil)))
+	t.Cleanup(func() {
+		slog.SetDefault(was)
+		if strings.Contains(s.String(), "err=<nil>") {
+			t.Errorf("it logs what did not fail: %s", s)
+		}
+	})
+	return s
 }
 
 func newWorld(t *testing.T, change func(*Config)) *world {
 	t.Helper()
+	means.Ends(t)
 	hash, err := Hash(secret, cheap)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, now: time.Now(), memory: &memory{sessions: map[string]store.Session{}, users: map[string]store.User{
+	w := &world{t: t, now: time.Now(), log: listen(t), memory: &memory{sessions: map[string]store.Session{}, users: map[string]store.User{
 		"ann": {Name: "ann", Role: store.Operator, Sees: store.AllGroups, Password: hash},
 		"bob": {Name: "bob", Role: store.Reader, Sees: store.AllGroups, Password: hash},
 		"oid": {Name: "oid", Role: store.Reader, Sees: store.AllGroups},
@@ -224,8 +260,8 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		change(&cfg)
 	}
 	g, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || cfg.Effort == cheap && !strings.HasPrefix(g.dummy, "$argon2id$v=19$m=8,t=1,p=1$") {
+		t.Fatalf("%+v, %v", g, err)
 	}
 	w.server = httptest.NewServer(g.Wrap(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		v := Who(r.Context())

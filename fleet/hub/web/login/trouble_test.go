@@ -41,6 +41,9 @@ func TestDatabaseFailsAtOnePlace(t *testing.T) {
 			strings.Contains(strings.Join(h.Values("Set-Cookie"), " "), sessionCookie) != (c.sessions > 0) {
 			t.Errorf("%s: %d %s, %d sessions", c.method, code, body, len(w.sessions))
 		}
+		if logged := strings.Contains(w.log.String(), errFire.Error()); c.method != "AddAttempts" && logged != (c.err == errFire) {
+			t.Errorf("%s: logged is %q", c.method, w.log)
+		}
 	}
 	w := newWorld(t, nil)
 	ann := w.users["ann"]
@@ -78,12 +81,18 @@ func TestDatabaseFailsLater(t *testing.T) {
 		if code != c.logout || (len(w.sessions) == 0) != c.ended || gone != c.ended {
 			t.Errorf("%s: the log-out: %d, %d sessions, cookies %q", c.method, code, len(w.sessions), h.Values("Set-Cookie"))
 		}
+		if !strings.Contains(w.log.String(), errFire.Error()) {
+			t.Errorf("%s: logged is %q", c.method, w.log)
+		}
 	}
 	w := newWorld(t, nil)
 	w.login("ann", secret, "/")
 	w.failing = map[string]error{"DropSession": errFire}
 	if code, _, _ := w.post("/login", url.Values{"name": {"bob"}, "password": {secret}, "form": {w.form("/x")}}); code != 303 {
 		t.Errorf("another login while the former session stays: %d", code)
+	}
+	if !strings.Contains(w.log.String(), errFire.Error()) {
+		t.Errorf("logged is %q", w.log)
 	}
 	w.failing = nil
 	w.now = w.now.Add(time.Hour)
