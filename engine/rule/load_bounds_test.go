@@ -13,6 +13,7 @@ import (
 	"fettle/engine/trap"
 	"fettle/host"
 	"fettle/host/hosttest"
+	"fettle/internal/means"
 )
 
 // TestFolderBound: as many entries as a folder of rules may have, and one more.
@@ -231,5 +232,62 @@ func TestBrokenBook(t *testing.T) {
 	r.Remedy = nil
 	if f := r.Freeze(); f.Remedy || f.Trap().Plan != nil {
 		t.Error("a rule without a remedy makes a plan")
+	}
+}
+
+// TestStamp: a file that others could have written has no stamp, and each state of one has its own.
+func TestStamp(t *testing.T) {
+	name := write(t, t.TempDir()+"/a", "1")
+	first := Stamp(name)
+	if first == "" || Stamp(name) != first {
+		t.Errorf("%q, then %q", first, Stamp(name))
+	}
+	write(t, name, "12")
+	if Stamp(name) == first {
+		t.Error("the same stamp after a change")
+	}
+	must(t, os.Symlink(name, name+"-link"))
+	for _, other := range []string{name + "-link", filepath.Dir(name), name + "-none"} {
+		if s := Stamp(other); s != "" {
+			t.Errorf("%s: %q", other, s)
+		}
+	}
+	for _, mode := range []os.FileMode{0o664, 0o646} {
+		must(t, os.Chmod(name, mode))
+		if s := Stamp(name); s != "" {
+			t.Errorf("mode %v: %q", mode, s)
+		}
+	}
+	means.Root(t) // gives files away
+	must(t, os.Chmod(name, 0o644))
+	must(t, os.Chown(name, 12345, 0))
+	if s := Stamp(name); s != "" {
+		t.Errorf("somebody else's: %q", s)
+	}
+}
+
+// TestLoreOfMessages: explain and why read the messages with all that is said of them, and no empty list.
+func TestLoreOfMessages(t *testing.T) {
+	lore := func(text string) string {
+		r, ms := Parse("r.yaml", []byte(text), false)
+		if r == nil {
+			t.Fatal(ms)
+		}
+		return string(r.Lore())
+	}
+	if l := lore(sound); strings.Contains(l, "messages:") || strings.Contains(l, "tags:") || strings.Contains(l, "horizon:") {
+		t.Errorf("lists of nothing:\n%s", l)
+	}
+	got := lore(strings.Replace(sound, "since: always",
+		"messages:\n  - {text: the disk is full, says: any program, since: x, perhaps: true}\n"+
+			"  - {text: 'a \"full\" disk for everybody', says: kernel, since: y, harmless: true, about: z}\ntags: [a]\nhorizon: [now, update]\nsince: always", 1))
+	for _, want := range []string{
+		"messages:\n  - text: \"the disk is full\"\n    says: \"any program\"\n    since: \"x\"\n    perhaps: true\n" +
+			"  - text: 'a \"full\" disk for everybody'\n    says: \"kernel\"\n    since: \"y\"\n    about: \"z\"\n    harmless: true\n",
+		"tags:\n  - \"a\"\n", "horizon: [now, update]\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no\n%s\nin\n%s", want, got)
+		}
 	}
 }

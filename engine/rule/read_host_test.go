@@ -132,6 +132,8 @@ func TestReadsKernel(t *testing.T) {
 			"true, false, true | uname -r: 6.19.0-rc1+"},
 		{"release: 6.18.0\n", "{kernel: running}", `[f.before("6.18"), f.since("6.18"), f.before("6.19")]`,
 			"false, true, true | uname -r: 6.18.0"},
+		{"release: 6.18.0\n", "{kernel: running}", "f.before('x')", `unknown: x.yaml:17: "x" is not a version of Linux`},
+		{"release: 6.18.0\n", "{kernel: running}", "f.since('x')", `unknown: x.yaml:17: "x" is not a version of Linux`},
 		{"release: custom\n", "{kernel: running}", "f.release", `unknown: the release "custom" begins with no version of Linux`},
 	})
 }
