@@ -280,7 +280,8 @@ func TestLoreOfMessages(t *testing.T) {
 	}
 	got := lore(strings.Replace(sound, "since: always",
 		"messages:\n  - {text: the disk is full, says: any program, since: x, perhaps: true}\n"+
-			"  - {text: 'a \"full\" disk for everybody', says: kernel, since: y, harmless: true, about: z}\ntags: [a]\nhorizon: [now, update]\nsince: always", 1))
+			"  - {text: 'a \"full\" disk for everybody', says: kernel, since: y, harmless: true, about: z}\ntags: [a]\n"+
+			"horizon: [now, update]\nsince: always", 1))
 	for _, want := range []string{
 		"messages:\n  - text: \"the disk is full\"\n    says: \"any program\"\n    since: \"x\"\n    perhaps: true\n" +
 			"  - text: 'a \"full\" disk for everybody'\n    says: \"kernel\"\n    since: \"y\"\n    about: \"z\"\n    harmless: true\n",
