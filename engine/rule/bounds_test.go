@@ -200,10 +200,10 @@ func TestCertificates(t *testing.T) {
 		t,
 		"  c: {certificates: /etc/haproxy/*.pem}\n",
 		`c.exists(x, x.left < duration("720h") && !x.expired && x.self_signed && x.names == ["www.example.org"])`,
-		"{{c[0].subject}} of {{c[0].path}} in {{asTime(c[0].left)}}",
+		"{{c[0].subject}} of {{c[0].path}} ({{c[0].number}}) in {{asTime(c[0].left)}}",
 	)
 	o := outcome(t, r, h)
-	if o.Status != trap.Found || o.Detail != "CN=www.example.org of /etc/haproxy/a.pem in 10 days" {
+	if o.Status != trap.Found || o.Detail != "CN=www.example.org of /etc/haproxy/a.pem (1) in 10 days" {
 		t.Errorf("%+v", o)
 	}
 }

@@ -23,6 +23,17 @@ func TestEachMatch(t *testing.T) {
 	}
 }
 
+// TestDemanded: lines are searched for the longest text that every match holds, wherever it stands.
+func TestDemanded(t *testing.T) {
+	for pattern, want := range map[string]string{"ab.*cde": "cde", "cde.*ab": "cde", "ab.*cd": "ab", "(abc)+x?": "abc", "(abc)?x": "x",
+		"(abc){0,2}x": "x",
+		"(abc){1,2}x": "abc", "a|b": "", "(?i)abc": "", ".": ""} {
+		if got := demanded(regexp.MustCompile(pattern)); got != want {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+}
+
 // FuzzEachMatch compares the search with trying each line.
 func FuzzEachMatch(f *testing.F) {
 	f.Add("a+b", "aab\nb\nxaab\n")

@@ -4,7 +4,9 @@ import "testing"
 
 func TestLockedBy(t *testing.T) {
 	// As Linux 6.18 writes it while apt-get holds its locks and another waits.
-	const locks = `1: POSIX  ADVISORY  WRITE 4711 fe:00:827396 0 EOF
+	const locks = `0: POSIX
+
+1: POSIX  ADVISORY  WRITE 4711 fe:00:827396 0 EOF
 1: -> POSIX  ADVISORY  WRITE 4800 fe:00:827396 0 EOF
 2: OFDLCK ADVISORY  WRITE -1 fe:00:10185025 0 EOF
 3: FLOCK  ADVISORY  WRITE 490 fe:00:9979442 0 EOF

@@ -61,7 +61,9 @@ func (p *parsing) fact(name string, n ast.Node) *Fact {
 		key, _ := scalar(m.Values[0].Key)
 		var all []string
 		for kd := range kinds() {
-			all = append(all, kd)
+			if kd != "os" { // every rule has it
+				all = append(all, kd)
+			}
 		}
 		slices.Sort(all)
 		p.errorf(m.Values[0].Key, "the fact %s: no kind of fact is called %q%s", name, key, suggest(key, all))
@@ -223,7 +225,7 @@ func (p *parsing) option(f *Fact, k *kind, key string, kn, v ast.Node) {
 	}
 	if key == "dropins" {
 		for i, d := range f.Opts[key] {
-			if path.Clean("/"+d) != "/"+d && path.Clean(d) != d {
+			if below := "/" + strings.TrimPrefix(d, "/"); path.Clean(below) != below {
 				p.errorf(items(v)[i], "dropins: %q is not a folder's clean path", d)
 			}
 		}

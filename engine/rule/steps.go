@@ -54,7 +54,9 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 			err = b.file(name, mode, func([]byte, bool) ([]byte, error) { return []byte(content), nil })
 		}
 	case "edit":
-		err = b.edit(st, line, get)
+		if failed := b.edit(st, line, get); err == nil { // get's own error counts first
+			err = failed
+		}
 	case "remove":
 		var was []byte
 		name := line("path")
@@ -104,6 +106,9 @@ func (b *planner) step(ctx context.Context, st *Step) error {
 		next = step.Unit{Name: line("name"), Act: line("act")}
 	case "command":
 		c := step.Command{Differs: line("differs"), Again: line("again") == "true", Limit: commandLimit}
+		if err != nil {
+			return err
+		}
 		for arg, into := range map[string]*[]string{"do": &c.Do, "undo": &c.Undo, "probe": &c.Probe, "require": &c.Require,
 			"undo_require": &c.UndoRequire} {
 			if *into, err = b.words(ctx, st, arg); err != nil {

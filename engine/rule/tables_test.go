@@ -28,6 +28,13 @@ func TestTables(t *testing.T) {
 	if got := strings.Join(r.Unconfirmed(now), "\n"); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
+	day := time.Date(2020, 2, 2, 0, 0, 0, 0, time.UTC).Add(confirmedFor)
+	if got := r.Unconfirmed(day); len(got) != 0 {
+		t.Errorf("on the last day: %q", got)
+	}
+	if got := r.Unconfirmed(day.Add(time.Second)); len(got) != 1 {
+		t.Errorf("a second later: %q", got)
+	}
 	if got := r.Unconfirmed(now.AddDate(10, 0, 0)); len(got) != 3 {
 		t.Error(got)
 	}
