@@ -81,7 +81,7 @@ func (p *Pack) Standing(now time.Time) string {
 	case p.Stalled(now):
 		return fmt.Sprintf("too few of its canaries have it: %d of %d", p.Taken, p.Sent)
 	case now.Before(p.Others()):
-		return fmt.Sprintf("only canaries get it, for %s more", units.Duration(p.Others().Sub(now).Round(time.Minute)))
+		return fmt.Sprintf("only canaries get it, for %s more", units.Duration(max(time.Minute, p.Others().Sub(now).Round(time.Minute))))
 	}
 	return "the others get it next"
 }
