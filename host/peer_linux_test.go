@@ -40,25 +40,6 @@ func certificate(t *testing.T, n int) tls.Certificate {
 	return c
 }
 
-// serve answers one connection with each, and returns HOST:PORT.
-func serve(t *testing.T, each func(net.Conn)) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() { defer c.Close(); each(c) }()
-		}
-	}()
-	return l.Addr().String()
-}
-
 const (
 	yes = "\x30\x0c\x02\x01\x01\x78\x07\x0a\x01\x00\x04\x00\x04\x00"
 	no  = "\x30\x19\x02\x01\x01\x78\x14\x0a\x01\x02\x04\x00\x04\x0dunsupported!!"
@@ -107,7 +88,7 @@ func TestPeer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			addr := serve(t, tt.each)
+			addr := means.Serve(t, tt.each)
 			q := PeerQuestion{URI: "ldaps://" + addr}
 			if tt.startTLS {
 				q = PeerQuestion{URI: "ldap://" + addr, StartTLS: true}
@@ -144,7 +125,7 @@ func TestPeerStalls(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			begin := time.Now()
-			_, err := readPeer(ctx, PeerQuestion{URI: "ldap://" + serve(t, each), StartTLS: true}.Table())
+			_, err := readPeer(ctx, PeerQuestion{URI: "ldap://" + means.Serve(t, each), StartTLS: true}.Table())
 			if !errors.Is(err, ErrTimeout) || time.Since(begin) > means.Patience {
 				t.Errorf("after %s: %v", time.Since(begin), err)
 			}

@@ -89,9 +89,7 @@ func called(ctx context.Context, args ...string) (code int, out, errs string) {
 
 func session(t *testing.T, file string) {
 	t.Helper()
-	apptest.Session(t, file, func(args []string) (code int, out, errs string) {
-		ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
-		defer end()
+	apptest.Session(t, file, func(ctx context.Context, args []string) (code int, out, errs string) {
 		if args[0] == "user" {
 			means.AsNobody(t, func() { code, out, errs = called(ctx, args[1:]...) })
 			return code, out, errs

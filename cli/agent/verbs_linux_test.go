@@ -24,6 +24,7 @@ import (
 	"fettle/cli/app/apptest"
 	"fettle/fleet/agent"
 	"fettle/fleet/hub/join"
+	"fettle/internal/means"
 )
 
 // run runs one command line in this process, as fettle-agent is called.
@@ -85,9 +86,7 @@ func TestAgent(t *testing.T) {
 	}
 	self, _ := os.Executable()
 	byToken, byKey := invitation(t, "token"), invitation(t, "")
-	apptest.Session(t, "agent.txt", func(args []string) (int, string, string) {
-		ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
-		defer end()
+	apptest.Session(t, "agent.txt", func(ctx context.Context, args []string) (int, string, string) {
 		stdin := ""
 		for i, s := range args {
 			switch s {
@@ -111,7 +110,7 @@ func TestAgent(t *testing.T) {
 	if err := agent.Save("/mnt/state", "golden", true, &admitted); err != nil {
 		t.Fatal(err)
 	}
-	ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, end := context.WithTimeout(t.Context(), means.Patience)
 	defer end()
 	go func() {
 		for ctx.Err() == nil {

@@ -122,7 +122,7 @@ func session(t *testing.T, file, stdin string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apptest.Session(t, file, func(args []string) (code int, out, errs string) {
+	apptest.Session(t, file, func(ctx context.Context, args []string) (code int, out, errs string) {
 		var traps []*trap.Trap
 		for _, tr := range all {
 			if args[0] == "all" || slices.Contains(strings.Split(args[0], ","), tr.ID()) {
@@ -130,8 +130,6 @@ func session(t *testing.T, file, stdin string) {
 			}
 		}
 		a := app.App{Traps: traps, Stdin: strings.NewReader(stdin)}
-		ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
-		defer end()
 		call := func() { code, out, errs = apptest.Run(ctx, a, Cmd, append([]string{"before"}, args[1:]...)...) }
 		if args[0] == "user" {
 			means.AsNobody(t, call)
@@ -361,7 +359,7 @@ func journalOf(t *testing.T) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetReadDeadline(time.Now().Add(8 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(means.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -246,7 +246,7 @@ func TestRefusals(t *testing.T) {
 // TestLimit: a check that takes longer is unknown, not a failure of the capture.
 func TestLimit(t *testing.T) {
 	hostFolder(t)
-	ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, end := context.WithTimeout(t.Context(), means.Patience)
 	defer end()
 	code, out, errs := apptest.Run(ctx, app.App{Traps: traps}, Cmd, "capture", "patient", "--limit", "20ms", "--root", "root", "-o", "c")
 	if code != 0 || !strings.HasPrefix(out, "wrote c: ") || errs != "" || ctx.Err() != nil {

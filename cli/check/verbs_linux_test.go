@@ -67,15 +67,13 @@ var (
 // session calls fettle check; the first word names the traps that there are.
 func session(t *testing.T, name string) {
 	t.Helper()
-	apptest.Session(t, name, func(args []string) (code int, out, errs string) {
+	apptest.Session(t, name, func(ctx context.Context, args []string) (code int, out, errs string) {
 		var traps []*trap.Trap
 		for _, tr := range all {
 			if args[0] == "all" || slices.Contains(strings.Split(args[0], ","), tr.ID()) {
 				traps = append(traps, tr)
 			}
 		}
-		ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
-		defer end()
 		code, out, errs = apptest.Run(ctx, app.App{Traps: traps}, Cmd, append([]string{"check"}, args[1:]...)...)
 		return code, machine.ReplaceAllString(times.ReplaceAllString(out, "TIME"), "golden: MACHINE"), errs
 	})

@@ -84,12 +84,12 @@ func choices(t *trap.Trap) *trap.Trap {
 
 func TestExplain(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	apptest.Session(t, "testdata/explain.txt", func(args []string) (int, string, string) {
+	apptest.Session(t, "testdata/explain.txt", func(ctx context.Context, args []string) (int, string, string) {
 		cmd := Cmd
 		if args[0] == "list" {
 			cmd = ListCmd
 		}
-		return apptest.Run(t.Context(), app.App{Traps: all}, cmd, args...)
+		return apptest.Run(ctx, app.App{Traps: all}, cmd, args...)
 	})
 	if code, out, errs := apptest.Run(t.Context(), app.App{Traps: all}, Cmd, "explain", "whole", "--format", "md"); code != 0 || errs != "" ||
 		out != string(all[0].Lore) {

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -111,7 +110,7 @@ var (
 func session(t *testing.T, file string) {
 	t.Helper()
 	last := ""
-	apptest.Session(t, file, func(args []string) (code int, out, errs string) {
+	apptest.Session(t, file, func(ctx context.Context, args []string) (code int, out, errs string) {
 		switch args[0] {
 		case "put":
 			if err := os.WriteFile(args[1], []byte(strings.ReplaceAll(args[2], " ", "\n")+"\n"), 0o644); err != nil {
@@ -130,8 +129,6 @@ func session(t *testing.T, file string) {
 				args[i] = last
 			}
 		}
-		ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
-		defer end()
 		call := func() { code, out, errs = apptest.Run(ctx, app.App{Traps: all}, verbs[args[0]], args...) }
 		if args[0] == "user" {
 			args = args[1:]

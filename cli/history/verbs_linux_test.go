@@ -84,9 +84,7 @@ func without(out string) string {
 // session calls fettle history and fettle diff.
 func session(t *testing.T, file string) {
 	t.Helper()
-	apptest.Session(t, file, func(args []string) (code int, out, errs string) {
-		ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
-		defer end()
+	apptest.Session(t, file, func(ctx context.Context, args []string) (code int, out, errs string) {
 		cmd := Cmd
 		if args[0] == "diff" {
 			cmd = DiffCmd
@@ -318,7 +316,7 @@ func TestWhatDiffers(t *testing.T) {
 		}
 		got[name] = out.String()
 	}
-	apptest.Session(t, "testdata/differs.txt", func(args []string) (int, string, string) {
+	apptest.Session(t, "testdata/differs.txt", func(_ context.Context, args []string) (int, string, string) {
 		said := got[strings.Join(args, " ")]
 		if n := strings.Count(said, "/etc/s"); n >= 40 {
 			return 0, fmt.Sprintf("%d facts\n%s", n, said[strings.LastIndex(said, "another order\n")+14:]), ""

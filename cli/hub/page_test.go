@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 // run runs one command line in this process.
@@ -25,30 +26,18 @@ func run(t *testing.T, ctx context.Context, stdin string, args ...string) (int, 
 }
 
 // waiting is what a program says, until a line matches.
-type waiting struct {
-	mu   sync.Mutex
-	said bytes.Buffer
-}
-
-func (w *waiting) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.said.Write(b)
-}
+type waiting struct{ means.Said }
 
 func (w *waiting) find(t *testing.T, pattern string) string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
 	for range 300 {
-		w.mu.Lock()
-		m := re.FindStringSubmatch(w.said.String())
-		w.mu.Unlock()
-		if m != nil {
+		if m := re.FindStringSubmatch(w.String()); m != nil {
 			return m[1]
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatalf("%s is never said:\n%s", pattern, w.said.String())
+	t.Fatalf("%s is never said:\n%s", pattern, w.String())
 	return ""
 }
 
@@ -178,7 +167,7 @@ func TestThePage(t *testing.T) {
 	select {
 	case code := <-ended:
 		if code != 0 {
-			t.Errorf("the end: %d %s", code, said.said.String())
+			t.Errorf("the end: %d %s", code, said.String())
 		}
 	case <-time.After(30 * time.Second):
 		t.Error("the hub does not end")

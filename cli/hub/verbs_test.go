@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -44,7 +45,7 @@ func TestVerbs(t *testing.T) {
 	}
 	last := "" // the ID of the last token that was listed
 	ids := regexp.MustCompile(`(?m)^([0-9a-f]{12}) `)
-	apptest.Session(t, "testdata/verbs.txt", func(args []string) (int, string, string) {
+	apptest.Session(t, "testdata/verbs.txt", func(ctx context.Context, args []string) (int, string, string) {
 		stdin := ""
 		for i, s := range args {
 			switch s {
@@ -59,7 +60,7 @@ func TestVerbs(t *testing.T) {
 				break
 			}
 		}
-		code, out, errs := run(t, t.Context(), stdin, append([]string{"--state", dir}, args...)...)
+		code, out, errs := run(t, ctx, stdin, append([]string{"--state", dir}, args...)...)
 		if m := ids.FindStringSubmatch(out); m != nil {
 			last = m[1]
 		}
@@ -91,7 +92,9 @@ func TestVerbs(t *testing.T) {
 			t.Errorf("%s: by %q", line, a.Who)
 		}
 	}
-	apptest.Session(t, "testdata/audit.txt", func([]string) (int, string, string) { return 0, strings.Join(audit, "\n") + "\n", "" })
+	apptest.Session(t, "testdata/audit.txt", func(context.Context, []string) (int, string, string) {
+		return 0, strings.Join(audit, "\n") + "\n", ""
+	})
 }
 
 // TestPasswords: a terminal is asked twice; of anything else one line is taken.

@@ -92,6 +92,24 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestCache: the index is kept where help says.
+func TestCache(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("HOME", home)
+	k := ring(t, "alice", "bob")
+	if _, err := run(t, "--cache", "", "--keyring", keep(t, k["alice"], k["bob"]), "alice", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if es, err := os.ReadDir(filepath.Join(home, ".cache/fettle/keypath")); err != nil || len(es) == 0 {
+		t.Errorf("%v, %v", es, err)
+	}
+	help := New(Given{}).Flag("cache").Usage
+	if !strings.HasSuffix(help, "(default ~/.cache/fettle/keypath)") {
+		t.Error(help)
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	k := ring(t, "alice", "bob")
 	two := ring(t, "alice")

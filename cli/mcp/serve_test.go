@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,29 +23,11 @@ const (
 	token   = "0123456789abcdef0123456789abcdef"
 )
 
-// said is what a program writes while it runs.
-type said struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 // serving is fettle-mcp while it runs, with a fettle that does nothing.
 type serving struct {
 	stop      func()
 	in        *io.PipeWriter
-	out, errs said
+	out, errs means.Said
 	ended     chan int
 }
 
@@ -81,8 +61,8 @@ func (s *serving) end(t *testing.T) int {
 	select {
 	case code := <-s.ended:
 		return code
-	case <-time.After(5 * time.Second):
-		t.Fatalf("it has not ended after 5 seconds; it said %q and %q", s.out.String(), s.errs.String())
+	case <-time.After(means.Patience):
+		t.Fatalf("it has not ended; it said %q and %q", s.out.String(), s.errs.String())
 	}
 	return -1
 }

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 func called(t *testing.T, stdin io.Reader, args ...string) (code int, out, errs string) {
 	t.Helper()
-	ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, end := context.WithTimeout(t.Context(), means.Patience)
 	defer end()
 	return apptest.Run(ctx, app.App{Stdin: stdin}, Cmd, append([]string{"measure"}, args...)...)
 }
@@ -45,7 +45,7 @@ func called(t *testing.T, stdin io.Reader, args ...string) (code int, out, errs 
 // session calls fettle measure, with a file of the host as standard input after "<".
 func session(t *testing.T, file string) {
 	t.Helper()
-	apptest.Session(t, file, func(args []string) (code int, out, errs string) {
+	apptest.Session(t, file, func(_ context.Context, args []string) (code int, out, errs string) {
 		var stdin []byte
 		if n := len(args); n > 2 && args[n-2] == "<" {
 			var err error

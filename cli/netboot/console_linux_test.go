@@ -1,7 +1,6 @@
 package netboot
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,22 +18,7 @@ import (
 )
 
 // lockedBuffer is written and read at once.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+type lockedBuffer struct{ means.Said }
 
 func (l *lockedBuffer) has(t *testing.T, want string) {
 	t.Helper()
@@ -55,29 +38,14 @@ func (l *lockedBuffer) hasWithin(t *testing.T, limit time.Duration, want string)
 // serialPort is a host's serial port, over TCP: it says text and sends back what it gets.
 func serialPort(t *testing.T, text string) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
+	return means.Serve(t, func(c net.Conn) {
+		for range 100 { // it may connect before anybody looks
+			if _, err := io.WriteString(c, text); err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				for range 100 { // it may connect before anybody looks
-					if _, err := io.WriteString(c, text); err != nil {
-						return
-					}
-					time.Sleep(300 * time.Millisecond)
-				}
-			}()
+			time.Sleep(300 * time.Millisecond)
 		}
-	}()
-	return l.Addr().String()
+	})
 }
 
 // simulator starts OpenIPMI's BMC simulator with a user ADMIN; its port is a UDP port of the loopback.

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"fettle/cli/app"
 	"fettle/cli/app/apptest"
@@ -57,9 +56,7 @@ func TestInput(t *testing.T) {
 	}
 	defer l.Close()
 	before := len(means.OpenFiles(t))
-	apptest.Session(t, "input.txt", func(args []string) (int, string, string) {
-		ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
-		defer end()
+	apptest.Session(t, "input.txt", func(ctx context.Context, args []string) (int, string, string) {
 		if args[0] == "cp" {
 			b, err := os.ReadFile(args[1])
 			if err := errors.Join(err, os.WriteFile(args[2], b, 0o644)); err != nil {

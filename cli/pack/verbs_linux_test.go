@@ -28,9 +28,7 @@ var varying = regexp.MustCompile(`20\d\d-\d\d-\d\d|SHA256:[A-Za-z0-9+/]+|127\.0\
 
 func session(t *testing.T, file string, own ...*trap.Trap) {
 	t.Helper()
-	apptest.Session(t, file, func(args []string) (code int, out, errs string) {
-		ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
-		defer end()
+	apptest.Session(t, file, func(ctx context.Context, args []string) (code int, out, errs string) {
 		run := func() {
 			code, out, errs = apptest.Run(ctx, app.App{Traps: own}, Cmd, append([]string{"pack"}, args...)...)
 		}

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 
 func called(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
-	ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, end := context.WithTimeout(t.Context(), means.Patience)
 	defer end()
 	return apptest.Run(ctx, app.App{Traps: []*trap.Trap{namer}}, Cmd, append([]string{"serialname"}, args...)...)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -150,7 +148,7 @@ func TestTuneKSM(t *testing.T) {
 		in, w := io.Pipe()
 		ended := make(chan int, 1)
 		go func() {
-			ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, end := context.WithTimeout(t.Context(), means.Patience)
 			defer end()
 			code, _, _ := apptest.Run(ctx, app.App{Stdin: in}, Cmd, "tune", "ksm", "--give-back", "--after-stdin")
 			ended <- code
@@ -167,7 +165,7 @@ func TestTuneKSM(t *testing.T) {
 			if code != 0 {
 				t.Errorf("status %d", code)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(means.Patience):
 			t.Fatal("it waits for ever")
 		}
 		unchanged(t, "after")
@@ -258,52 +256,18 @@ func TestTuneKSM(t *testing.T) {
 // runs tunes, after a fettle that was killed, until interrupted.
 func runs(t *testing.T, k *ksm.Kernel, textfile string) {
 	killed(t, k)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
-	ctx, interrupt := context.WithTimeout(t.Context(), 8*time.Second)
-	defer interrupt()
-	type end struct {
-		code      int
-		out, errs string
-	}
-	ended := make(chan end, 1)
-	go func() {
-		code, out, errs := apptest.Run(ctx, app.App{}, Cmd, "tune", "ksm", "--textfile", textfile, "--listen", address)
-		ended <- end{code, out, errs}
-	}()
-	var written []byte
-	means.Until(t, "the metrics", func() bool {
-		select {
-		case e := <-ended:
-			t.Fatalf("it ended: %+v", e)
-		default:
-		}
-		written, err = os.ReadFile(textfile)
-		return err == nil
-	})
+	written, served, interrupt := apptest.Meter(t, Cmd, textfile, "tune", "ksm")
 	if v, err := k.Value("run"); v != "1" || err != nil {
 		t.Errorf("while it runs, run is %s, %v", v, err)
 	}
 	if b, err := os.ReadFile("/proc/self/comm"); strings.TrimSpace(string(b)) != tune.Comm {
 		t.Errorf("it is called %q, %v", b, err)
 	}
-	r, err := http.Get("http://" + address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	if served != written || !strings.Contains(served, "\nfettle_ksm_") {
+		t.Errorf("served\n%s\nwritten\n%s", served, written)
 	}
-	served, err := io.ReadAll(r.Body)
-	r.Body.Close()
-	if err != nil || string(served) != string(written) || !strings.Contains(string(served), "\nfettle_ksm_") {
-		t.Errorf("%v; served\n%s\nwritten\n%s", err, served, written)
-	}
-	http.DefaultClient.CloseIdleConnections()
-	interrupt()
-	e := <-ended
-	lines := strings.Split(strings.TrimSuffix(e.out, "\n"), "\n")
+	e := interrupt()
+	lines := strings.Split(strings.TrimSuffix(e.Out, "\n"), "\n")
 	stamp := regexp.MustCompile(`^20[0-9-]{8}T[0-9:]{8}Z `)
 	for i, line := range lines {
 		if !stamp.MatchString(line) {
@@ -314,11 +278,8 @@ func runs(t *testing.T, k *ksm.Kernel, textfile string) {
 	begins := func(with string) int {
 		return len(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, with) }))
 	}
-	if e.code != 0 || e.errs != "" || begins("restored what a killed fettle left: ") != 2 || begins("restored: ") < 2 {
+	if e.Code != 0 || e.Errs != "" || begins("restored what a killed fettle left: ") != 2 || begins("restored: ") < 2 {
 		t.Errorf("%+v", e)
-	}
-	if _, err := net.Dial("tcp", address); err == nil {
-		t.Error("it still listens")
 	}
 	unchanged(t, "after")
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"fettle/cli/app"
 	"fettle/cli/app/apptest"
@@ -15,7 +14,7 @@ import (
 
 func tuned(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
-	ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, end := context.WithTimeout(t.Context(), means.Patience)
 	defer end()
 	return apptest.Run(ctx, app.App{}, Cmd, append([]string{"tune"}, args...)...)
 }

@@ -2,15 +2,12 @@ package watch
 
 import (
 	"context"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"fettle/cli/app"
 	"fettle/cli/app/apptest"
@@ -37,7 +34,7 @@ func TestRefusals(t *testing.T) {
 		{"--listen 0.0.0.0:1", 2, "expected an address of the loopback"}, {"--listen " + taken.Addr().String(), 3, "address already in use"},
 		{"--textfile " + dir + "/is-a-folder.prom", 3, "fettle: writing the metrics: "}, {"--textfile=", 2, "--textfile"}, {"x", 2, "usage: "},
 	} {
-		ctx, end := context.WithTimeout(t.Context(), 5*time.Second) // else it would watch
+		ctx, end := context.WithTimeout(t.Context(), means.Patience) // else it would watch
 		code, out, errs := apptest.Run(ctx, app.App{}, Cmd, append([]string{"watch"}, strings.Fields(c.args)...)...)
 		end()
 		if code != c.code || !strings.Contains(errs, c.errs) || c.code == 2 && out != "" {
@@ -49,55 +46,18 @@ func TestRefusals(t *testing.T) {
 // TestMetrics of this host, with arrays or without, are in the file and at the address until it is interrupted.
 func TestMetrics(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "fettle.prom")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
 	before := means.OpenFiles(t)
-	ctx, interrupt := context.WithTimeout(t.Context(), 8*time.Second)
-	defer interrupt()
-	type end struct {
-		code      int
-		out, errs string
-	}
-	ended := make(chan end, 1)
-	go func() {
-		code, out, errs := apptest.Run(ctx, app.App{}, Cmd, "watch", "--interval", "1s", "--textfile", file, "--listen", address)
-		ended <- end{code, out, errs}
-	}()
-	var written []byte
-	means.Until(t, "the metrics", func() bool {
-		select {
-		case e := <-ended:
-			t.Fatalf("it ended: %+v", e)
-		default:
-		}
-		written, err = os.ReadFile(file)
-		return err == nil
-	})
-	if !strings.Contains(string(written), "\nfettle_watch_up 1\n") {
+	written, served, interrupt := apptest.Meter(t, Cmd, file, "watch", "--interval", "1s")
+	if !strings.Contains(written, "\nfettle_watch_up 1\n") {
 		t.Errorf("the file: %s", written)
 	}
-	r, err := http.Get("http://" + address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	if !strings.Contains(served, "\nfettle_watch_up 1\n") {
+		t.Errorf("at the address: %s", served)
 	}
-	served, err := io.ReadAll(r.Body)
-	r.Body.Close()
-	if err != nil || !strings.Contains(string(served), "\nfettle_watch_up 1\n") {
-		t.Errorf("at the address: %v, %s", err, served)
-	}
-	interrupt()
-	e := <-ended
-	if line := regexp.MustCompile(`^20[0-9-]+T[0-9:]+Z watching [0-9]+ members of MD arrays`); e.code != 0 || !line.MatchString(e.out) || e.errs != "" {
+	e := interrupt()
+	if line := regexp.MustCompile(`^20[0-9-]+T[0-9:]+Z watching [0-9]+ members of MD arrays`); e.Code != 0 || !line.MatchString(e.Out) || e.Errs != "" {
 		t.Errorf("%+v", e)
 	}
-	if _, err := net.Dial("tcp", address); err == nil {
-		t.Error("it still listens")
-	}
-	http.DefaultClient.CloseIdleConnections()
 	for fd, to := range means.OpenFiles(t) {
 		if before[fd] == "" && strings.HasPrefix(to, "/") {
 			t.Errorf("%s is still open", to)

@@ -87,7 +87,7 @@ func TestMain(m *testing.M) {
 
 func asked(t *testing.T, stdin string, args ...string) (code int, out, errs string) {
 	t.Helper()
-	ctx, end := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, end := context.WithTimeout(t.Context(), means.Patience)
 	defer end()
 	return apptest.Run(ctx, app.App{Traps: all, Stdin: strings.NewReader(stdin)}, Cmd, KeepMessages(append([]string{"why"}, args...))...)
 }
@@ -95,7 +95,7 @@ func asked(t *testing.T, stdin string, args ...string) (code int, out, errs stri
 // session calls fettle why; what follows "<" is a file of the host that is read.
 func session(t *testing.T, file string) {
 	t.Helper()
-	apptest.Session(t, file, func(args []string) (int, string, string) {
+	apptest.Session(t, file, func(_ context.Context, args []string) (int, string, string) {
 		var stdin []byte
 		if n := len(args); n > 1 && args[n-2] == "<" {
 			var err error
@@ -200,7 +200,7 @@ func TestTheTerminalIsAsked(t *testing.T) {
 		var err error
 		select {
 		case err = <-ended:
-		case <-time.After(8 * time.Second):
+		case <-time.After(means.Patience):
 			t.Fatalf("%q: one Ctrl-D is not enough", args)
 		}
 		if err != nil || !strings.HasPrefix(out.String(), "asks  (") || errs.String() != want {

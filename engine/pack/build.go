@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"fettle/engine/rule"
 	"fettle/internal/files"
 	"fettle/internal/sorted"
@@ -64,13 +62,14 @@ func Build(ctx context.Context, dir string, sign func(text []byte) (signature []
 // gather reads the folder, without hidden files and editors' backups. Links are not
 // followed: what they lead to is not what whoever reads the folder sees.
 func gather(dir string) (*Pack, error) {
-	b, err := files.ReadAtMost(filepath.Join(dir, ManifestFile), 64<<10)
+	manifest := filepath.Join(dir, ManifestFile)
+	b, err := files.ReadAtMost(manifest, 64<<10)
 	if err != nil {
 		return nil, err
 	}
 	p := &Pack{Language: Language}
-	if err := yamlfile.Guard(func() error { return yaml.UnmarshalWithOptions(b, &p.Manifest, yaml.Strict()) }); err != nil {
-		return nil, yamlfile.Located(filepath.Join(dir, ManifestFile), err)
+	if err := yamlfile.Decode(manifest, b, &p.Manifest); err != nil {
+		return nil, err
 	}
 	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		switch hidden := name != dir && (e.Name()[0] == '.' || strings.HasSuffix(name, "~")); {

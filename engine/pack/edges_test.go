@@ -346,6 +346,9 @@ func TestFolders(t *testing.T) {
 		"a misspelt setting": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, ManifestFile), []byte("name: demo\nversion: 1\nexpire: 2999-01-01\n"), 0o644)
 		}, ManifestFile + ":3"},
+		"a second manifest": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, ManifestFile), []byte("name: demo\nversion: 1\nexpires: 2999-01-01\n---\nversion: 2\n"), 0o644)
+		}, ManifestFile + ":5: a second document"},
 		"a large manifest": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, ManifestFile), make([]byte, 65<<10), 0o644)
 		}, ManifestFile},

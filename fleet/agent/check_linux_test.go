@@ -22,18 +22,6 @@ import (
 	"fettle/report"
 )
 
-// within fails the test where an act does not end soon: it waits for what does not come.
-func within(t *testing.T, what string, act func()) {
-	t.Helper()
-	ended := make(chan struct{})
-	go func() { defer close(ended); act() }()
-	select {
-	case <-ended:
-	case <-time.After(means.Patience):
-		t.Fatalf("%s: it has not ended after %s", what, means.Patience)
-	}
-}
-
 // script writes a program.
 func script(t *testing.T, file, text string) {
 	t.Helper()
@@ -115,7 +103,7 @@ func TestAnswer(t *testing.T) {
 		script(t, program, c.text)
 		var got struct{ A int }
 		exit, err := 0, error(nil)
-		within(t, what, func() { exit, err = answer(child(t.Context(), program), &got) })
+		means.Within(t, what, func() { exit, err = answer(child(t.Context(), program), &got) })
 		if c.says != "" {
 			says(t, what, err, c.says)
 		} else if err != nil || got.A != 7 {
@@ -224,7 +212,7 @@ func TestSlowFettle(t *testing.T) {
 		t.Fatal(err)
 	}
 	another := &Agent{Config: Config{Dir: filepath.Join(dir, "agent"), Fettle: program, Packs: dir, Log: func(string) {}}}
-	within(t, "all three", func() {
+	means.Within(t, "all three", func() {
 		var all sync.WaitGroup
 		all.Go(func() {
 			if got := fixes(t.Context(), program, dir); len(got) != 1 {

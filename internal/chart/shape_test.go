@@ -5,7 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
+
+	"fettle/internal/means"
 )
 
 func curve(name string, xy ...float64) Curve {
@@ -144,15 +145,9 @@ func TestTextShapes(t *testing.T) {
 // text is a small picture of p, which must not take long.
 func text(t *testing.T, p Plot) string {
 	t.Helper()
-	got := make(chan string, 1)
-	go func() { got <- p.Text(26, 9) }()
-	select {
-	case s := <-got:
-		return s
-	case <-time.After(10 * time.Second):
-		t.Fatalf("drawing %+v takes for ever", p)
-	}
-	return ""
+	var got string
+	means.Within(t, fmt.Sprintf("drawing %+v", p), func() { got = p.Text(26, 9) })
+	return got
 }
 
 // body is the lines of a picture without their numbers, down to the axis.

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"fettle/internal/means"
 )
 
 // all is io.ReadAll of what makes progress, and ends.
@@ -37,22 +39,10 @@ func all(r io.Reader) ([]byte, error) {
 	return out, errors.New("there is no end to it")
 }
 
-// soon fails where do takes for ever.
-func soon(t *testing.T, what string, do func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { defer close(done); do() }()
-	select {
-	case <-done:
-	case <-time.After(5 * time.Second):
-		t.Fatalf("%s has not ended after 5 seconds", what)
-	}
-}
-
 // get is the body that an answer of a server has.
 func get(t *testing.T, answer string, o Options) (res *Response, body string, err error) {
 	t.Helper()
-	soon(t, answer[:min(len(answer), 60)], func() {
+	means.Within(t, answer[:min(len(answer), 60)], func() {
 		if res, err = Get(t.Context(), raw(t, answer, true), o); err == nil {
 			var b []byte
 			b, err = all(res.Body)
@@ -124,7 +114,7 @@ func TestBodiesThatEndEarly(t *testing.T) {
 	for _, answer := range []string{"Transfer-Encoding: chunked\r\n\r\n5\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
 		"Transfer-Encoding: chunked\r\n\r\n",
 		"Content-Length: 6\r\n\r\nhello"} {
-		soon(t, answer, func() {
+		means.Within(t, answer, func() {
 			res, err := Get(t.Context(), raw(t, ok+answer, false), Options{})
 			if err == nil {
 				_, err = all(res.Body)
@@ -168,33 +158,18 @@ func TestParse(t *testing.T) {
 // server accepts connections and hands each, with its request, to serve.
 func server(t *testing.T, serve func(c net.Conn, request string)) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
+	return means.Serve(t, func(c net.Conn) {
+		r := bufio.NewReader(c)
+		var request strings.Builder
+		for !strings.HasSuffix(request.String(), "\r\n\r\n") {
+			line, err := r.ReadString('\n')
 			if err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				r := bufio.NewReader(c)
-				var request strings.Builder
-				for !strings.HasSuffix(request.String(), "\r\n\r\n") {
-					line, err := r.ReadString('\n')
-					if err != nil {
-						return
-					}
-					request.WriteString(line)
-				}
-				serve(c, request.String())
-			}()
+			request.WriteString(line)
 		}
-	}()
-	return l.Addr().String()
+		serve(c, request.String())
+	})
 }
 
 // closes has the server answer, and tells when the client has gone.
@@ -219,7 +194,7 @@ func TestConnectionsAreClosed(t *testing.T) {
 		"of one that ended": {ok + "Content-Length: 0\r\n\r\n", ""},
 	} {
 		address, gone := closes(t, c.answer)
-		soon(t, "a connection "+name, func() {
+		means.Within(t, "a connection "+name, func() {
 			res, err := Get(t.Context(), "http://"+address+"/", Options{})
 			if err == nil && c.err == "" {
 				defer res.Body.Close()
@@ -239,7 +214,7 @@ func TestInterrupted(t *testing.T) {
 	for name, answer := range map[string]string{"before an answer": "", "in the header": ok, "in the body": ok +
 		"Content-Length: 10\r\n\r\nabc"} {
 		address, gone := closes(t, answer)
-		soon(t, name, func() {
+		means.Within(t, name, func() {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(20*time.Millisecond, cancel)
 			res, err := Get(ctx, "http://"+address+"/", Options{})
@@ -351,7 +326,7 @@ func TestProxiesThatRefuse(t *testing.T) {
 			gone <- struct{}{}
 		})
 		t.Setenv("https_proxy", "http://"+address)
-		soon(t, answer, func() {
+		means.Within(t, answer, func() {
 			_, err := Get(t.Context(), "https://www.corp.invalid/", Options{Stall: 4 * time.Second})
 			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), strings.Repeat("x", 61)) {
 				t.Errorf("%.40q: %v, want %q", answer, err, want)
@@ -366,7 +341,7 @@ func TestProxiesThatRefuse(t *testing.T) {
 func TestInterruptedAtTheProxy(t *testing.T) {
 	address, gone := closes(t, "")
 	t.Setenv("https_proxy", "http://"+address)
-	soon(t, "a proxy that says nothing", func() {
+	means.Within(t, "a proxy that says nothing", func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Millisecond, cancel)
 		if _, err := Get(ctx, "https://www.corp.invalid/", Options{}); err == nil {
@@ -387,7 +362,7 @@ func TestProxyOverTLS(t *testing.T) {
 	pool := x509.NewCertPool()
 	pool.AddCert(p.Certificate())
 	t.Setenv("http_proxy", p.URL)
-	soon(t, "a proxy over TLS", func() {
+	means.Within(t, "a proxy over TLS", func() {
 		res, err := Get(t.Context(), "http://www.corp.invalid/x", Options{Roots: pool})
 		if err != nil {
 			t.Error(err)

@@ -83,27 +83,13 @@ func TestGet(t *testing.T) {
 // raw answers each connection with text, and then hangs or closes.
 func raw(t *testing.T, text string, hang bool) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			bufio.NewReader(c).ReadString('\n')
-			io.WriteString(c, text)
-			if !hang {
-				c.Close()
-			} else {
-				defer c.Close()
-			}
+	return "http://" + means.Serve(t, func(c net.Conn) {
+		bufio.NewReader(c).ReadString('\n')
+		io.WriteString(c, text)
+		if hang {
+			io.Copy(io.Discard, c)
 		}
-	}()
-	return "http://" + l.Addr().String() + "/"
+	}) + "/"
 }
 
 func TestLiars(t *testing.T) {

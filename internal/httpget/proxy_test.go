@@ -31,26 +31,12 @@ type proxy struct {
 }
 
 func newProxy(t *testing.T, plain, secure string) *proxy {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	p := &proxy{address: l.Addr().String()}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go p.serve(c, plain, secure)
-		}
-	}()
+	p := &proxy{}
+	p.address = means.Serve(t, func(c net.Conn) { p.serve(c, plain, secure) })
 	return p
 }
 
 func (p *proxy) serve(c net.Conn, plain, secure string) {
-	defer c.Close()
 	in := bufio.NewReader(c)
 	r, err := http.ReadRequest(in)
 	if err != nil {

@@ -25,3 +25,15 @@ func Ends(t testing.TB) {
 	over := time.AfterFunc(Patience, func() { panic(t.Name() + " hangs: it has not ended after " + Patience.String()) })
 	t.Cleanup(func() { over.Stop() })
 }
+
+// Within fails the test where an act goes on for longer than Patience: it waits for what does not come.
+func Within(t testing.TB, what string, act func()) {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() { defer close(ended); act() }()
+	select {
+	case <-ended:
+	case <-time.After(Patience):
+		t.Fatalf("%s: it has not ended after %s", what, Patience)
+	}
+}

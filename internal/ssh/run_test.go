@@ -318,7 +318,7 @@ func TestRunsConcurrently(t *testing.T) {
 	for i := range 8 {
 		hosts = append(hosts, fmt.Sprint("h", i))
 	}
-	ends(t, func() {
+	means.Within(t, "ssh", func() {
 		c.Each(t.Context(), hosts, func(ctx context.Context, host string) {
 			if exit, _, err := c.Run(ctx, host, "exit 4", nil, nil); exit != 4 {
 				t.Errorf("%s: %d, %v", host, exit, err)
@@ -327,18 +327,6 @@ func TestRunsConcurrently(t *testing.T) {
 	})
 	if len(c.open) != len(hosts) {
 		t.Errorf("known are %v", c.open)
-	}
-}
-
-// ends fails where do waits for ever.
-func ends(t *testing.T, do func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { defer close(done); do() }()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatal("it has not ended after 10 seconds")
 	}
 }
 

@@ -1,16 +1,19 @@
 package apptest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 // Session calls a program as the file has it: each line that begins with "$ " is a command, beneath it is what it says. Lines on
 // standard error begin with "! ", and "= 2" is an exit status other than 0; lines that begin with "#" are comments before a command.
-// FETTLE_UPDATE=1 writes the file again: read then what changed.
-func Session(t *testing.T, file string, call func(args []string) (code int, out, errs string)) {
+// FETTLE_UPDATE=1 writes the file again: read then what changed. A command that goes on is interrupted after means.Patience.
+func Session(t *testing.T, file string, call func(ctx context.Context, args []string) (code int, out, errs string)) {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -19,7 +22,9 @@ func Session(t *testing.T, file string, call func(args []string) (code int, out,
 	head, blocks := parse(string(b))
 	got := head
 	for _, block := range blocks {
-		code, out, errs := call(words(block.command))
+		ctx, end := context.WithTimeout(t.Context(), means.Patience)
+		code, out, errs := call(ctx, words(block.command))
+		end()
 		said := told(code, out, errs)
 		if said != block.said && os.Getenv("FETTLE_UPDATE") == "" {
 			t.Errorf("%s: %s\nsays:\n%swant:\n%s", file, block.command, said, block.said)

@@ -1,6 +1,7 @@
 package apptest
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,7 @@ func TestSession(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# first\n$ one 'a b'\nstale\n# second\n# goes on\n$ two\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call := func(args []string) (int, string, string) {
+	call := func(_ context.Context, args []string) (int, string, string) {
 		if said := strings.Join(args, "+"); said != "two" {
 			return 0, said + "\n# no comment\n\n", ""
 		}

@@ -17,18 +17,6 @@ func at(day, hour, minute int) time.Time {
 	return time.Date(2026, 11, day, hour, minute, 0, 0, time.Local)
 }
 
-// ends fails the test where an act goes on: it looks for a day that there is not.
-func ends(t *testing.T, act func()) {
-	t.Helper()
-	ended := make(chan struct{})
-	go func() { defer close(ended); act() }()
-	select {
-	case <-ended:
-	case <-time.After(means.Patience):
-		t.Fatal("no day is found, and it goes on looking")
-	}
-}
-
 // A window holds from its first minute up to its last, on the days on which it begins; and it was last before now.
 func TestWindowTimes(t *testing.T) {
 	for _, c := range []struct {
@@ -60,7 +48,7 @@ func TestWindowTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var from, to time.Time
-		ends(t, func() { from, to = w.last(c.now) })
+		means.Within(t, "looking for a day", func() { from, to = w.last(c.now) })
 		if w.open(c.now) != c.open || !from.Equal(c.began) || !to.Equal(c.ended) {
 			t.Errorf("%s to %s %s at %s: open %t, before it %s to %s", c.from, c.to, c.days, c.now, w.open(c.now), from, to)
 		}
@@ -94,7 +82,7 @@ func TestSchedule(t *testing.T) {
 			continue
 		}
 		var got time.Time
-		if ends(t, func() { got = s.last(c.now) }); err != nil || !got.Equal(c.want) {
+		if means.Within(t, "looking for a day", func() { got = s.last(c.now) }); err != nil || !got.Equal(c.want) {
 			t.Errorf("%s %q at %s: %s, %v", c.how, c.at, c.now, got, err)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"fettle/internal/chart"
 	"fettle/internal/means"
@@ -50,29 +49,16 @@ var fraction = regexp.MustCompile(`[0-9]+\.[0-9]+`)
 // drawn is a picture as SVG, in points, with the numbers rounded to tenths.
 func drawn(t *testing.T, p chart.Picture) string {
 	t.Helper()
-	type result struct {
-		text string
-		err  error
+	var b bytes.Buffer
+	var err error
+	means.Within(t, fmt.Sprintf("drawing %+v", p), func() { err = Picture(&b, p, "svg") })
+	if err != nil {
+		t.Fatal(err)
 	}
-	got := make(chan result, 1)
-	go func() {
-		var b bytes.Buffer
-		err := Picture(&b, p, "svg")
-		got <- result{b.String(), err}
-	}()
-	select {
-	case r := <-got:
-		if r.err != nil {
-			t.Fatal(r.err)
-		}
-		return fraction.ReplaceAllStringFunc(r.text, func(s string) string {
-			f, _ := strconv.ParseFloat(s, 64)
-			return strconv.FormatFloat(f, 'f', 1, 64)
-		})
-	case <-time.After(10 * time.Second):
-		t.Fatalf("drawing %+v takes for ever", p)
-	}
-	return ""
+	return fraction.ReplaceAllStringFunc(b.String(), func(s string) string {
+		f, _ := strconv.ParseFloat(s, 64)
+		return strconv.FormatFloat(f, 'f', 1, 64)
+	})
 }
 
 // TestPictures holds the drawings against those that were looked at.

@@ -198,31 +198,13 @@ type world struct {
 	server *httptest.Server
 	client *http.Client
 	now    time.Time
-	log    *said
-}
-
-// said is what the gate logged.
-type said struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
+	log    *means.Said
 }
 
 // listen keeps what is logged until the test ends. Nothing that went well is logged as a fault.
-func listen(t *testing.T) *said {
+func listen(t *testing.T) *means.Said {
 	t.Helper()
-	s, was := &said{}, slog.Default()
+	s, was := &means.Said{}, slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(s, nil)))
 	t.Cleanup(func() {
 		slog.SetDefault(was)
