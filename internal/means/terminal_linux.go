@@ -1,6 +1,8 @@
 package means
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -37,4 +39,25 @@ func OpenTerminal(t testing.TB) (master, tty *os.File) {
 	}
 	t.Cleanup(func() { tty.Close() })
 	return master, tty
+}
+
+// Shown is what a terminal shows, read from its master until it ends as wanted: the kernel hands it on in parts, when it comes to it
+// (tty_flip_buffer_push, drivers/tty/tty_buffer.c).
+func Shown(t testing.TB, master *os.File, end string) string {
+	t.Helper()
+	var got []byte
+	for b := make([]byte, 4096); !bytes.HasSuffix(got, []byte(end)); {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(master.Fd()), Events: unix.POLLIN}}, int(Patience.Milliseconds()))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if n == 1 {
+			n, err = master.Read(b)
+		}
+		if err != nil || n == 0 {
+			t.Fatalf("the terminal shows %q, %v; it should end in %q", got, err, end)
+		}
+		got = append(got, b[:n]...)
+	}
+	return string(got)
 }

@@ -76,27 +76,13 @@ func TestPage(t *testing.T) {
 	if err := Page(tty, "to\nbe\nread\n"); err != nil {
 		t.Fatal(err)
 	}
-	if got := read(t, master, "read\r\n"); got != "to\r\nbe\r\nread\r\n" {
+	if got := means.Shown(t, master, "read\r\n"); got != "to\r\nbe\r\nread\r\n" {
 		t.Errorf("without a pager: %q", got)
 	}
 	var b bytes.Buffer
 	if err := Page(&b, text); err != nil || b.String() != text {
 		t.Errorf("on a pipe: %q, %v", b.String(), err)
 	}
-}
-
-// read reads what was written to a terminal, up to its end.
-func read(t *testing.T, master *os.File, end string) string {
-	t.Helper()
-	var got []byte
-	for b := make([]byte, 4096); !bytes.HasSuffix(got, []byte(end)); {
-		n, err := master.Read(b)
-		if err != nil {
-			t.Fatalf("after %q: %v", got, err)
-		}
-		got = append(got, b[:n]...)
-	}
-	return string(got)
 }
 
 // TestProgress: one line, cut to the terminal, and written over.
@@ -106,7 +92,7 @@ func TestProgress(t *testing.T) {
 	p := NewProgress(tty)
 	p.Show(strings.Repeat("x", 50))
 	p.End()
-	if got, want := read(t, master, "\r\x1b[K"), "\r"+strings.Repeat("x", 46)+"...\x1b[K\r\x1b[K"; got != want {
+	if got, want := means.Shown(t, master, "\r\x1b[K"), "\r"+strings.Repeat("x", 46)+"...\x1b[K\r\x1b[K"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	var b bytes.Buffer
