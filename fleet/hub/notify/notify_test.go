@@ -332,7 +332,7 @@ func TestBrokenDatabase(t *testing.T) {
 		settings, tables, want string
 		due                    func(f *fleet, day int) // something is to be told
 	}{
-		"changes": {"channels:\n- {mail: ops@example.org, gather: 0s}\n", "channels told packs totals",
+		"changes": {"channels:\n- {mail: ops@example.org, gather: 0s}\n", "channels told packs totals INSERT_ON_told DELETE_ON_told UPDATE_ON_channels",
 			"hub: 1 new (1 critical), 1 resolved on 1 host, 1 found", finds},
 		"a digest": {"channels:\n- {mail: ops@example.org, digest: daily}\n", "totals cells changes", "2 new, 2 resolved, 1 found", finds},
 		"alerts":   {"channels:\n- {alertmanager: \"http://127.0.0.1:9093\"}\n", "told", " critical ended=false", finds},
@@ -355,9 +355,9 @@ func TestBrokenDatabase(t *testing.T) {
 		}
 		defer raw.Close()
 		raw.SetMaxOpenConns(1)
-		exec := func(format string, args ...any) {
+		exec := func(q string) {
 			t.Helper()
-			if _, err := raw.Exec(fmt.Sprintf(format, args...)); err != nil {
+			if _, err := raw.Exec(q); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -386,9 +386,14 @@ func TestBrokenDatabase(t *testing.T) {
 		for table := range strings.FieldsSeq(c.tables) {
 			tomorrow()
 			had := said
-			exec("ALTER TABLE %s RENAME TO gone", table)
+			breaks, mends := "ALTER TABLE "+table+" RENAME TO gone", "ALTER TABLE gone RENAME TO "+table
+			if strings.Contains(table, "_ON_") {
+				breaks = "CREATE TRIGGER full BEFORE " + strings.ReplaceAll(table, "_", " ") + " BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+				mends = "DROP TRIGGER full"
+			}
+			exec(breaks)
 			got, failed := told()
-			exec("ALTER TABLE gone RENAME TO %s", table)
+			exec(mends)
 			if got == "" {
 				if !failed && said == had {
 					t.Errorf("%s, without %s: nobody is told, and nothing is said", what, table)
@@ -400,6 +405,63 @@ func TestBrokenDatabase(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestUnreadableRows: nobody is told what a row does not say, and that it could not be read is said.
+func TestUnreadableRows(t *testing.T) {
+	const labelled, night = "channels:\n- {mail: ops@example.org, gather: 0s", "maintenance:\n- {from: \"11:00\", to: \"13:00\", labels: env=prod}\n"
+	for what, c := range map[string]struct{ settings, spoils string }{
+		"a message":                  {labelled + "}\n", `UPDATE channels SET message = '{"text": 1}'`},
+		"a host's labels":            {labelled + ", labels: env=prod}\n", "UPDATE hosts SET labels = '{'"},
+		"those of what was told":     {labelled + ", labels: [env=prod]}\n", "UPDATE hosts SET labels = '{'"},
+		"its labels, in maintenance": {labelled + "}\n" + night, "UPDATE hosts SET labels = '{'"},
+	} {
+		file := filepath.Join(storetest.Dir(t), "hub.db")
+		f := newFleet(t, storetest.Open(t, file), c.settings)
+		var said []string
+		f.n.Log = func(s string) { said = append(said, s) }
+		f.reports("web1", "web", "")
+		f.round()
+		f.reports("web1", "web", "", found("a", trap.Critical))
+		switch what {
+		case "a message": // it waits
+			f.got.down = true
+			f.round()
+			f.got.down, said, f.now = false, nil, f.now.Add(time.Minute)
+		case "those of what was told":
+			f.label("web1", store.Placing{Labels: map[string]string{"env": "prod"}})
+			f.round()
+			want(t, what, f.taken(), "hub: 1 new (1 critical) on 1 host")
+			f.reports("web1", "web", "")
+		}
+		raw, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := raw.Exec(c.spoils); err != nil {
+			t.Fatal(err)
+		}
+		raw.Close()
+		f.round()
+		if got := f.taken(); got != "" || len(said) != 1 || !strings.HasPrefix(said[0], "telling ") {
+			t.Errorf("%s: told %q, said %q", what, got, said)
+		}
+	}
+}
+
+// TestClockSetBack: what was gathered when the clock showed a later time is told.
+func TestClockSetBack(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), "channels:\n- {mail: ops@example.org, gather: 1m}\n")
+	f.reports("web1", "web", "")
+	f.round()
+	f.reports("web1", "web", "", found("a", trap.Critical))
+	f.round()
+	f.now = f.now.Add(59 * time.Second)
+	f.round()
+	want(t, "it gathers", f.taken(), "")
+	f.now = f.now.Add(-2 * time.Hour)
+	f.round()
+	want(t, "set back", f.taken(), "hub: 1 new (1 critical) on 1 host")
 }
 
 // TestSeverities: a channel is told of findings from its severity on, and when they end, unless they had become milder; and what
@@ -647,7 +709,7 @@ func TestBadSettings(t *testing.T) {
 		{"channels:\n- {mail: a@b, digest: hourly}", "daily or weekly"},
 		{"channels:\n- {mail: a@b, digest: weekly, at: someday 07:00}", "expected a day"},
 		{"channels:\n- {mail: a@b, quiet: {from: \"22\", to: \"07:00\"}}", "expected a time"},
-		{"channels:\n- {mail: a@b}\n- {mail: a@b}", "the same as one before"},
+		{"channels:\n- {mail: a@b}\n- {mail: a@b}", "channels: number 2: the same as one before"},
 		{"channels:\n- {mail: a@b, colour: red}", "colour"},
 		{"channels:\n- {mail: a@b, groups: \"[\"}", "not a pattern"},
 		{"channels:\n- {mail: a@b, labels: [env prod]}", "label name"},
@@ -674,7 +736,7 @@ func TestBadSettings(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := notify.Read(file); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := notify.Read(file); err == nil || !strings.HasPrefix(err.Error(), file+":") || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.says)
 		}
 	}

@@ -96,6 +96,7 @@ func TestListed(t *testing.T) {
 	for range windowRows + 1 {
 		many.Away, many.Causes = append(many.Away, away), append(many.Causes, cause)
 	}
+	full := store.Comings{Away: many.Away[:windowRows], Causes: many.Causes[:windowRows]}
 	const silent, gone = "  web1: silent since 12:05\n", "  warning /srv: is gone: web1, web2\n"
 	for want, came := range map[string]store.Comings{
 		"T\n1 host restarted, 1 as before\n":                                      {Restarted: 1, AsBefore: 1},
@@ -103,6 +104,8 @@ func TestListed(t *testing.T) {
 		"T\n2 hosts restarted, 2 without something\n\nCame back without\n" + gone: {Restarted: 2, Lacking: 2, Causes: []store.Cause{cause}},
 		"T\n0 hosts restarted, 51 have not come back\n\nNot come back\n" + strings.Repeat(silent, 50) + "  and 1 more\n" +
 			"\nCame back without\n" + strings.Repeat(gone, 50) + "  and 1 more\n": many,
+		"T\n0 hosts restarted, 50 have not come back\n\nNot come back\n" + strings.Repeat(silent, 50) + "\nCame back without\n" +
+			strings.Repeat(gone, 50): full,
 		"T\n2 hosts restarted, 2 not compared\n\nNot compared, since they have no earlier snapshot, or an older agent\n  web1, web2\n": {
 			Restarted: 2, NotCompared: web},
 	} {

@@ -70,6 +70,7 @@ func TestWindows(t *testing.T) {
 		// web6 said nothing: it is away once it should have spoken.
 		f.now = noon.Add(2*time.Hour + 16*time.Minute)
 		f.reports("web5", "web", "1")
+		f.n.URL = "https://hub.example.org"
 		f.round()
 		if len(f.got.messages) != 1 {
 			t.Fatalf("%d messages: %s", len(f.got.messages), f.taken())
@@ -78,7 +79,7 @@ func TestWindows(t *testing.T) {
 		want(t, "the patch night ends", f.taken(), "hub: patch night web (Tue 24 November 12:00 to 14:00): 3 hosts restarted, "+
 			"1 as before, 1 without something, 1 not compared, 2 have not come back")
 		for _, line := range []string{"patch night web (Tue 24 November 12:00 to 14:00)\n", "web3: stopped at 12:10", "web6: silent since 11:00",
-			"warning nginx.service: failed at this start: web2\n", "older agent\n  web4\n"} {
+			"warning nginx.service: failed at this start: web2\n", "older agent\n  web4\n", "\nhttps://hub.example.org/restarts\n"} {
 			if !strings.Contains(text, line) {
 				t.Errorf("without %q:\n%s", line, text)
 			}
@@ -118,4 +119,38 @@ func TestWindowsOfNewChannel(t *testing.T) {
 	f.reports("web1", "web", "3")
 	f.now = noon.Add(23*time.Hour + 20*time.Minute)
 	want(t, "the next day", f.after(0), "hub: maintenance (Wed 25 November 10:00 to 11:00): 1 host restarted, 1 not compared")
+}
+
+// TestAway: in a window's restarts a host is away that has missed a beat, or been silent for as long as the hub allows.
+func TestAway(t *testing.T) {
+	for silent, c := range map[time.Duration]struct {
+		since time.Duration
+		away  bool
+	}{
+		20 * time.Minute: {21 * time.Minute, true},
+		24 * time.Hour:   {store.AwayAfter + time.Minute, true},
+		23 * time.Hour:   {store.AwayAfter - time.Minute, false},
+	} {
+		f := newFleet(t, storetest.SQLite(t), mail+"maintenance:\n- {from: \"12:00\", to: \"14:00\"}\n")
+		f.n.Silent = silent
+		f.now = noon.Add(-time.Hour)
+		f.reports("web1", "web", "1")
+		f.reports("web2", "web", "1")
+		f.round()
+		f.now = noon.Add(time.Hour)
+		f.reports("web2", "web", "2")
+		end := noon.Add(2*time.Hour + 15*time.Minute)
+		f.now = end.Add(-c.since)
+		f.reports("web1", "web", "1")
+		f.now = end
+		f.reports("web2", "web", "2")
+		f.round()
+		if len(f.got.messages) != 1 || strings.Contains(f.got.messages[0].Plain, "/restarts") {
+			t.Errorf("%d messages, or a link to nowhere", len(f.got.messages))
+		}
+		got := f.taken()
+		if !strings.Contains(got, "1 host restarted") || strings.Contains(got, "1 has not come back") != c.away {
+			t.Errorf("silent for %s of %s: %q", c.since, silent, got)
+		}
+	}
 }
