@@ -23,7 +23,7 @@ runs, and needs no --packs there.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := agent.Fetch(cmd.Context(), p.dir, args[0])
 			switch {
-			case errors.Is(err, agent.ErrNotJoined), errors.Is(err, agent.ErrCopied):
+			case errors.Is(err, agent.ErrNotJoined), errors.Is(err, agent.ErrCopied), errors.Is(err, agent.ErrNoName):
 				return app.Usagef("%w", err)
 			case err == nil && out != "":
 				err = files.WriteFile(out, b, 0o644)

@@ -70,7 +70,7 @@ Exit status:
   0  it comes back, and nothing is lost that fettle looks at
   1  it comes back without something
   2  usage error, or input that cannot be read
-  3  checking itself failed
+  3  checking itself failed; or it comes back, and --watch could not be set up
   4  nothing found that stops it, but not everything could be inspected
   5  it does not come back`,
 		Example: `  sudo fettle before reboot
@@ -138,14 +138,16 @@ func reboot(ctx context.Context, a *app.App, o options) error {
 			a.Warn(err.Error())
 		}
 	}
+	var unwatched error // the verdict holds without it, too
 	switch {
 	case o.watch && saved == "":
-		a.Warn("--watch: " + watch.Unit + " is not set up, for it would have nothing to compare with")
+		unwatched = app.Failf("--watch: %s is not set up, for it would have nothing to compare with", watch.Unit)
 	case o.watch:
 		if err := watch.Arm(watch.Units, bin); err != nil {
-			return app.Failf("--watch: %w", err)
+			unwatched = app.Failf("--watch: %w", err)
 		}
 	}
+	o.watch = o.watch && unwatched == nil
 	if o.format == "json" {
 		err = a.JSON(document{jsondoc.New("before-reboot"), r, saved, report.NewDocument(l.meta, l.traps, l.results, l.took)})
 	} else {
@@ -154,7 +156,15 @@ func reboot(ctx context.Context, a *app.App, o options) error {
 	if err != nil {
 		return err
 	}
-	return status(r.Verdict)
+	verdict := status(r.Verdict)
+	switch {
+	case unwatched == nil:
+	case verdict == nil:
+		return unwatched
+	default:
+		a.Warn(unwatched.Error())
+	}
+	return verdict
 }
 
 // watchable tells which program fettle-after.service will run, or why it cannot be set up.

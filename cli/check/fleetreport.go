@@ -126,7 +126,7 @@ func (r *fleetReport) sum(took time.Duration) string {
 	if r.counts.Resolved > 0 {
 		s += fmt.Sprintf(", %d resolved", r.counts.Resolved)
 	}
-	return s + fmt.Sprintf(" in %s\n", took.Round(time.Millisecond))
+	return s + " (" + units.Duration(took) + ")\n"
 }
 
 // fleetText writes a block for each host.
@@ -134,6 +134,7 @@ type fleetText struct {
 	w     io.Writer
 	opt   report.Options
 	traps []*trap.Trap
+	wrote bool
 }
 
 func (t *fleetText) host(name string, h *hostReport) error {
@@ -164,15 +165,26 @@ func (t *fleetText) host(name string, h *hostReport) error {
 	if h.err != nil {
 		out.WriteString(ui.Wrap(ui.Visible(h.err.Error()), t.opt.Width, "UNKNOWN   ", "          "))
 	}
-	if out.Len() > 0 { // not with -q, where there is nothing to say
-		out.WriteString("\n")
+	if out.Len() == 0 { // with -q, where there is nothing to say
+		return nil
 	}
-	_, err := t.w.Write(out.Bytes())
+	head := ""
+	if t.opt.Quiet && h.doc.Format != "" { // else its report or the error names it
+		head = ui.Visible(name) + ":\n"
+	}
+	gap := "\n"
+	if !t.wrote {
+		t.wrote, gap = true, ""
+	}
+	_, err := io.WriteString(t.w, gap+head+out.String())
 	return err
 }
 
 func (t *fleetText) end(r *fleetReport, took time.Duration) error {
-	_, err := io.WriteString(t.w, r.sum(took))
+	if t.opt.Quiet || r.done == 1 { // its report has said it
+		return nil
+	}
+	_, err := io.WriteString(t.w, "\n"+r.sum(took))
 	return err
 }
 
@@ -189,6 +201,10 @@ func (f *fleetMatrix) host(name string, h *hostReport) error {
 }
 
 func (f *fleetMatrix) end(r *fleetReport, took time.Duration) error {
-	_, err := io.WriteString(f.w, f.text(f.opt.Width, ui.Painter(f.opt.Colour))+r.sum(took))
+	text := f.text(f.opt.Width, ui.Painter(f.opt.Colour))
+	if !f.opt.Quiet {
+		text += r.sum(took)
+	}
+	_, err := io.WriteString(f.w, text)
 	return err
 }

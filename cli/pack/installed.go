@@ -29,6 +29,9 @@ func listCmd(a *app.App, s pack.Store) *cobra.Command {
 			if err != nil {
 				return app.Failf("%w", err)
 			}
+			if len(names) == 0 {
+				fmt.Fprintln(a.Stdout, "no pack is installed")
+			}
 			bad := 0
 			for _, name := range names {
 				p, err := s.Installed(name)

@@ -613,7 +613,7 @@ func getsIn(t *testing.T) {
 	}
 	keep("/etc/ssh/sshd_config", "UsePAM yes\nKbdInteractiveAuthentication yes\nMatch Address 10.0.0.0/8\n  PasswordAuthentication no\n"+
 		"  KbdInteractiveAuthentication no\n")
-	said(t, "USER                 GETS IN WITH\nalice                key, or password\nalice from 10.0.0.0  key\n", "", "who alice")
+	said(t, "USER                   GETS IN WITH\nalice                  key, or password\nalice from 10.0.0.0/8  key\n", "", "who alice")
 	keep("/etc/ssh/sshd_config", "UsePAM yes\nKbdInteractiveAuthentication yes\n")
 	keep("/etc/pam.d/sshd", "auth required pam_unix.so\nauth required pam_exec.so\naccount required pam_unix.so\n")
 	code, out, errs := fettle(t, "", "who", "alice", "carol")

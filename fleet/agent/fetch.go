@@ -17,11 +17,14 @@ const fetchTries = 3
 
 var fetchEach = 10 * time.Second
 
+// ErrNoName is the error of a name that no pack has.
+var ErrNoName = errors.New("not the name of a pack")
+
 // Fetch asks the hub of this host for a pack, as root does by hand, and returns it as it was signed. An agent may run
 // beside it. Nothing is verified here: that is for fettle, which has the keys.
 func Fetch(ctx context.Context, dir, name string) ([]byte, error) {
 	if !message.IsTrap(name) {
-		return nil, fmt.Errorf("%q is not the name of a pack", name)
+		return nil, fmt.Errorf("%q is %w: expected lower-case letters and digits, in words joined by dashes, as in acme-mail", name, ErrNoName)
 	}
 	m, err := Load(dir)
 	if err != nil {

@@ -78,7 +78,7 @@ func (s *survey) running(b *bridge) []fault {
 	case m != nil && b.mtu != m.N:
 		return alone(trap.Warning, fmt.Sprintf("the bridge does not have the configured MTU %d", m.N),
 			fmt.Sprintf(
-				"%s has %d, which is not the value of its ports either, so it was set by hand. %s says %d.",
+				"%s has %d, which is not the smallest of its ports either, so it was set by hand. %s says %d.",
 				b.name,
 				b.mtu,
 				m.Source,

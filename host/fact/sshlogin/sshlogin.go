@@ -105,7 +105,7 @@ func New(ctx context.Context, h *host.Host, s *sshd.Config, c *pam.Config, db *a
 // Access is what one user gets in with.
 type Access struct {
 	User *pam.User
-	// From is the origin that a Match block asks for, "" for others.
+	// From is the origin that a Match block asks for, as it says it ("10.0.0.0/8,!10.9.9.9", "*.lan"); "" for others.
 	From string
 	// Denied says why the user is refused whatever he brings.
 	Denied string
@@ -185,12 +185,12 @@ func (a *Access) Words() string {
 func (l *Logins) For(u *pam.User) []Access {
 	first := l.from(u, sshd.Conn{User: u.Name, Groups: u.Groups})
 	out := []Access{first}
-	for _, c := range l.origins(u) {
-		a := l.from(u, c)
+	for _, o := range l.origins(u) {
+		a := l.from(u, o.Conn)
 		if a.Words() == first.Words() && a.Wanted == first.Wanted {
 			continue
 		}
-		a.From = c.Addr + c.Host
+		a.From = o.patterns
 		if !slices.ContainsFunc(out, func(o Access) bool { return o.From == a.From }) {
 			out = append(out, a)
 		}

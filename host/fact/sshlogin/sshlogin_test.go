@@ -80,16 +80,19 @@ func TestFor(t *testing.T) {
 			"alice": "never: /etc/ssh/sshd_config:2 (denygroups totp)", "carol": "key, or password"}},
 		"from one network without": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Address " +
 			"10.0.0.0/8,!10.9.9.9\nAuthenticationMethods publickey\n", stackNote, map[string]string{
-			"alice": "key+password+code | from 10.0.0.0: key"}},
+			"alice": "key+password+code | from 10.0.0.0/8,!10.9.9.9: key"}},
 		"from a host": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Host " +
 			"*.lan\nAuthenticationMethods publickey\n",
-			stackNote, map[string]string{"alice": "key+password+code | from 1.lan: key"}},
+			stackNote, map[string]string{"alice": "key+password+code | from *.lan: key"}},
+		"from a network and a host": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Host *.lan Address " +
+			"10.0.0.0/8\nAuthenticationMethods publickey\n",
+			stackNote, map[string]string{"alice": "key+password+code | from 10.0.0.0/8 *.lan: key"}},
 		"of origins, those that differ": {"UsePAM yes\nMatch Address 10.0.0.0/8\nPasswordAuthentication yes\nMatch Address 10.0.0.0/8\n" +
 			"KbdInteractiveAuthentication yes\nMatch Address 192.168.?.1 User alice\nKbdInteractiveAuthentication no\nMatch Address " +
 			"192.168.?.1\n" +
 			"PasswordAuthentication yes\nMatch Address !10.9.9.9,172.16.0.1\nPubkeyAuthentication no\n", stackNote, map[string]string{
-			"alice": "key, or password+code | from 192.168.1.1: key | from 172.16.0.1: password+code",
-			"carol": "key, or password | from 172.16.0.1: password"}},
+			"alice": "key, or password+code | from 192.168.?.1: key | from !10.9.9.9,172.16.0.1: password+code",
+			"carol": "key, or password | from !10.9.9.9,172.16.0.1: password"}},
 		"a Match about what decides nothing": {"UsePAM yes\nMatch Address 10.0.0.1\nX11Forwarding no\n", stackNote,
 			map[string]string{"alice": "key, or password+code"}},
 		"a group by a pattern": {"UsePAM yes\nAllowGroups to*\n", stackNote,

@@ -122,30 +122,38 @@ var deciding = []string{
 // maxOrigins bounds how many are tried.
 const maxOrigins = 16
 
+// origin is an example of the connections that the patterns of a Match block take in.
+type origin struct {
+	sshd.Conn
+	patterns string
+}
+
 // origins are connections of u that Match blocks with an address or a host
 // around deciding lines take in: one example of each.
-func (l *Logins) origins(u *pam.User) []sshd.Conn {
-	var out []sshd.Conn
+func (l *Logins) origins(u *pam.User) []origin {
+	var out []origin
 	for _, d := range l.Sshd.Lines {
 		if d.Ignored != "" || !slices.Contains(deciding, d.Keyword) {
 			continue
 		}
 		c := sshd.Conn{User: u.Name, Groups: u.Groups}
+		addr, name := "", ""
 		for _, m := range d.Match {
 			f := strings.Fields(m.Text)
 			for i := 0; i+1 < len(f); i++ {
 				switch strings.ToLower(f[i]) {
 				case "address":
-					c.Addr = example(f[i+1])
+					addr, c.Addr = f[i+1], example(f[i+1])
 				case "host":
-					c.Host = example(f[i+1])
+					name, c.Host = f[i+1], example(f[i+1])
 				}
 			}
 		}
 		if (c.Addr != "" || c.Host != "") && !slices.ContainsFunc(d.Match, func(m *sshd.Match) bool { return !m.Matches(c) }) &&
 			len(out) < maxOrigins {
-			if !slices.ContainsFunc(out, func(o sshd.Conn) bool { return o.Addr == c.Addr && o.Host == c.Host }) {
-				out = append(out, c)
+			o := origin{c, strings.TrimSpace(addr + " " + name)}
+			if !slices.ContainsFunc(out, func(other origin) bool { return other.patterns == o.patterns }) {
+				out = append(out, o)
 			}
 		}
 	}
