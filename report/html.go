@@ -125,6 +125,9 @@ func (p *htmlPage) entry(e *entry, shown map[string]bool) {
 	if a := first.Accepted; a != nil && a.Lapsed != "" {
 		p.printf("<p>was accepted (%s); back because %s</p>\n", esc(a.Reason), esc(a.Lapsed))
 	}
+	if on := onHub(first); on != "" {
+		p.printf("<p>%s</p>\n", html.EscapeString(on))
+	}
 	command, byHand := e.act(&p.meta)
 	if byHand != "" {
 		p.printf("<p>By hand: %s</p>\n", esc(byHand))

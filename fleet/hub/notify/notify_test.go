@@ -332,7 +332,8 @@ func TestBrokenDatabase(t *testing.T) {
 		settings, tables, want string
 		due                    func(f *fleet, day int) // something is to be told
 	}{
-		"changes": {"channels:\n- {mail: ops@example.org, gather: 0s}\n", "channels told packs totals INSERT_ON_told DELETE_ON_told UPDATE_ON_channels",
+		"changes": {"channels:\n- {mail: ops@example.org, gather: 0s}\n",
+			"channels told packs totals INSERT_ON_told DELETE_ON_told UPDATE_ON_channels",
 			"hub: 1 new (1 critical), 1 resolved on 1 host, 1 found", finds},
 		"a digest": {"channels:\n- {mail: ops@example.org, digest: daily}\n", "totals cells changes", "2 new, 2 resolved, 1 found", finds},
 		"alerts":   {"channels:\n- {alertmanager: \"http://127.0.0.1:9093\"}\n", "told", " critical ended=false", finds},
@@ -409,7 +410,8 @@ func TestBrokenDatabase(t *testing.T) {
 
 // TestUnreadableRows: nobody is told what a row does not say, and that it could not be read is said.
 func TestUnreadableRows(t *testing.T) {
-	const labelled, night = "channels:\n- {mail: ops@example.org, gather: 0s", "maintenance:\n- {from: \"11:00\", to: \"13:00\", labels: env=prod}\n"
+	const labelled = "channels:\n- {mail: ops@example.org, gather: 0s"
+	const night = "maintenance:\n- {from: \"11:00\", to: \"13:00\", labels: env=prod}\n"
 	for what, c := range map[string]struct{ settings, spoils string }{
 		"a message":                  {labelled + "}\n", `UPDATE channels SET message = '{"text": 1}'`},
 		"a host's labels":            {labelled + ", labels: env=prod}\n", "UPDATE hosts SET labels = '{'"},
