@@ -169,7 +169,7 @@ func TestThePage(t *testing.T) {
 		if code != 0 {
 			t.Errorf("the end: %d %s", code, said.String())
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(means.Patience):
 		t.Error("the hub does not end")
 	}
 }

@@ -236,7 +236,7 @@ func TestConsoleLibvirt(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(means.Patience):
 		t.Errorf("Ctrl-] does not end it:\n%s\n%s", &out, &warn)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"fettle/internal/jsondoc"
+	"fettle/internal/means"
 	"fettle/report"
 )
 
@@ -141,7 +142,7 @@ func TestCheckHosts(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(means.Patience):
 		t.Fatal("a check of three hosts does not end")
 	}
 	want := map[string]string{"good": "begin result end ", "half": "begin result error true ", "dead": "error false "}

@@ -24,6 +24,7 @@ import (
 	"fettle/fleet/hub/message"
 	"fettle/fleet/hub/store"
 	"fettle/fleet/hub/store/storetest"
+	"fettle/internal/means"
 )
 
 // server starts another NATS server with a hub's keys.
@@ -97,7 +98,7 @@ func TestAsByHostKey(t *testing.T) {
 	}
 	select {
 	case <-gone:
-	case <-time.After(10 * time.Second):
+	case <-time.After(means.Patience):
 		t.Error("the connection does not end")
 	}
 	if !slices.Equal(got.URLs, invite.URLs) {

@@ -68,7 +68,7 @@ func TestLock(t *testing.T) {
 			t.Fatal(l.err)
 		}
 		l.unlock()
-	case <-time.After(10 * time.Second):
+	case <-time.After(means.Patience):
 		t.Fatal("it waits, though nobody has it locked")
 	}
 	if es, err := os.ReadDir(dir); err != nil || len(es) > 0 {
