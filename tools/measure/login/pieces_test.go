@@ -147,6 +147,14 @@ func TestWhyThereIsNoLogin(t *testing.T) {
 
 // TestFirstOutput: the command's own word counts, however it arrives, else what came first.
 func TestFirstOutput(t *testing.T) {
+	means.Within(t, "output, and asking for it", func() { // outside of the bubble, in which nobody waits for a lock
+		f := &firstOutput{start: time.Now(), enough: func() {}}
+		for range 2 {
+			f.Write([]byte("x"))
+			f.at()
+			f.text()
+		}
+	})
 	synctest.Test(t, func(t *testing.T) {
 		full := func() *firstOutput {
 			return &firstOutput{start: time.Now(), enough: func() { t.Error("enough of little") }}
@@ -461,10 +469,25 @@ func TestHostsThatAreRefused(t *testing.T) {
 	if err := o.check(t.Context()); err != nil || o.Limit != DefaultLimit {
 		t.Errorf("%v; a limit of %s", err, o.Limit)
 	}
+	o.SSH = filepath.Join(t.TempDir(), "ssh")
+	if err := os.WriteFile(o.SSH, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := "starting " + o.SSH + ": fork/exec " + o.SSH + ": permission denied"
+	if _, err := Measure(t.Context(), o); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, err := Control(t.Context(), o); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 	ssh, _ := fake(t, "")
 	o = Options{Host: "h", N: 1, SSH: ssh}
 	if err := o.check(t.Context()); err != nil || o.means["port"] != "22" || o.means["hostname"] != "h" || o.proxied() {
 		t.Errorf("%v: %q", err, o.means) // the first of each counts
+	}
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	if _, err := Measure(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), "making a folder for ssh's log: ") {
+		t.Error(err)
 	}
 	t.Setenv("KRB5CCNAME", "/x")
 	t.Setenv("FETTLE_OTHER", "y")
