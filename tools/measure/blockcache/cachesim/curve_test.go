@@ -14,6 +14,7 @@ import (
 // TestLRUByStackDistance: Mattson's stack says for every size at once which
 // requests hit.
 func TestLRUByStackDistance(t *testing.T) {
+	means.Ends(t)
 	tr, err := trace.Workload{Pattern: "zipf:0.9", Blocks: 500, Requests: 20_000, Seed: 9, BlockSize: 65536}.Make()
 	if err != nil {
 		t.Fatal(err)
