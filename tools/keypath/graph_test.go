@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fettle/host/format/openpgp"
+	"fettle/internal/means"
 )
 
 // graph makes a web of claims that all hold, so that searches can be tested
@@ -38,6 +39,7 @@ func graph(t testing.TB, keys int, arcs [][2]int) *Web {
 }
 
 func TestDisjointAgainstAnOracle(t *testing.T) {
+	means.Ends(t)
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 400 {
 		n := 4 + r.IntN(14)
@@ -136,6 +138,7 @@ func distance(n int, arcs [][2]int) int {
 }
 
 func TestBounds(t *testing.T) {
+	means.Ends(t)
 	// 0 → 1 → 4, 0 → 2 → 3 → 4, and a cycle 1 → 2 → 1.
 	w := graph(t, 6, [][2]int{{0, 1}, {1, 4}, {0, 2}, {2, 3}, {3, 4}, {1, 2}, {2, 1}})
 	ctx := context.Background()

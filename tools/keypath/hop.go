@@ -58,9 +58,9 @@ func (w *Web) hop(from, to Key) *Hop {
 	for _, side := range []struct {
 		key  Key
 		name string
-	}{{from, "signer"}, {to, "key"}} {
+	}{{from, "the signer's key"}, {to, "the signed key"}} {
 		if s := w.State(side.key); !s.Live() {
-			h.Against = append(h.Against, fmt.Sprintf("the %s's key %s %s", side.name, w.Fingerprint(side.key), s.Against))
+			h.Against = append(h.Against, fmt.Sprintf("%s %s %s", side.name, w.Fingerprint(side.key), s.Against))
 		}
 	}
 	w.signatures(h)

@@ -86,8 +86,9 @@ func TestForgedRevocation(t *testing.T) {
 	if !w.claimsRevoked(k) {
 		t.Fatal("the lie was not read")
 	}
-	if s := w.State(k); !s.Live() {
-		t.Errorf("the key %s", s.Against)
+	q := Query{Roots: []Root{{Key: k}}, To: w.Find("bob")[0], MaxLength: 2}
+	if p, err := w.Shortest(t.Context(), q); err != nil || len(p) != 1 || !w.State(k).Live() {
+		t.Errorf("path %v (%v), and the key %s", p, err, w.State(k).Against)
 	}
 }
 

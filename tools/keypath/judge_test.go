@@ -145,12 +145,16 @@ func TestHops(t *testing.T) {
 			if (p != nil) != (c.against == "") {
 				t.Fatalf("path %v, want against %q", p, c.against)
 			}
-			why, err := w.WhyNot(context.Background(), q)
-			if err != nil || len(why) != 1 {
-				t.Fatalf("why not: %v %v", why, err)
-			}
-			if got := strings.Join(why[0].Against, "; "); c.against == "" && got != "" || !strings.Contains(got, c.against) {
-				t.Errorf("against it: %q, want %q", got, c.against)
+			fresh := NewWeb(w.Index, c.policy) // of which nothing is verified
+			t.Cleanup(fresh.Close)
+			for _, w := range []*Web{w, fresh} {
+				why, err := w.WhyNot(context.Background(), q)
+				if err != nil || len(why) != 1 {
+					t.Fatalf("why not: %v %v", why, err)
+				}
+				if got := strings.Join(why[0].Against, "; "); c.against == "" && got != "" || !strings.Contains(got, c.against) {
+					t.Errorf("against it: %q, want %q", got, c.against)
+				}
 			}
 		})
 	}

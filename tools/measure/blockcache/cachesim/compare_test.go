@@ -60,6 +60,7 @@ func TestAsLibCacheSim(t *testing.T) {
 			}
 		}
 	} else {
+		means.Ends(t)
 		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"testing"
 
+	"fettle/internal/means"
 	"fettle/tools/measure/blockcache/trace"
 )
 
 // TestLRUByStackDistance: Mattson's stack says for every size at once which
 // requests hit.
 func TestLRUByStackDistance(t *testing.T) {
+	means.Ends(t)
 	tr, err := trace.Workload{Pattern: "zipf:0.9", Blocks: 500, Requests: 20_000, Seed: 9, BlockSize: 65536}.Make()
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +95,7 @@ func optimum(blocks []uint32, size int, bypass bool) int {
 
 // TestBeladyIsOptimal beside an exhaustive search.
 func TestBeladyIsOptimal(t *testing.T) {
+	means.Ends(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
 		blocks := make([]uint32, 14)
@@ -118,6 +121,7 @@ func TestBeladyIsOptimal(t *testing.T) {
 // TestNobodyBeatsBelady, and every cache as large as the device misses each
 // block once, but for smq, which takes its time.
 func TestNobodyBeatsBelady(t *testing.T) {
+	means.Ends(t)
 	for _, w := range []string{"zipf:1.2", "hot:10:90", "uniform"} {
 		tr, err := trace.Workload{Pattern: w, Blocks: 3000, Requests: 15_000, Seed: 4, BlockSize: 65536}.Make()
 		if err != nil {
@@ -147,6 +151,7 @@ func TestNobodyBeatsBelady(t *testing.T) {
 
 // TestSweepIsTheSameOnManyCores, and a warm-up does not count.
 func TestSweepIsTheSameOnManyCores(t *testing.T) {
+	means.Ends(t)
 	tr, err := trace.Workload{Pattern: "zipf:1.0001", Blocks: 2000, Requests: 9_000, Seed: 4, BlockSize: 65536, WritePct: 20}.Make()
 	if err != nil {
 		t.Fatal(err)

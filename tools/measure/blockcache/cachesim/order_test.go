@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 // plainLRU and plainSieve are the policies with slices: slow, and plain to see.
@@ -90,6 +92,7 @@ func blocksOf(t *testing.T, o *order) []uint32 {
 // TestOrder has LRU and SIEVE do at random what their plain forms do, with
 // rings so small that they close up all the time.
 func TestOrder(t *testing.T) {
+	means.Ends(t)
 	for _, size := range []int{1, 2, 3, 5, 20, 21, 22, 63, 64, 65, 200} {
 		for _, span := range []int{2, 2 * size, 10 * size} {
 			r := rand.New(rand.NewPCG(uint64(size), uint64(span)))

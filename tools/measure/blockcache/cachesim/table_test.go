@@ -5,11 +5,13 @@ import (
 	"runtime"
 	"testing"
 
+	"fettle/internal/means"
 	"fettle/tools/measure/blockcache/trace"
 )
 
 // TestTable adds and removes at random, full most of the time, beside a map.
 func TestTable(t *testing.T) {
+	means.Ends(t)
 	for _, size := range []int{1, 2, 3, 7, 64, 1000} {
 		for _, load := range [][2]int{{2, 1}, {8, 5}, {1, 1}} {
 			r := rand.New(rand.NewPCG(uint64(size), 1))

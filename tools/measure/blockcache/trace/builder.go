@@ -39,6 +39,7 @@ type builder struct {
 	wide    []uint64 // all ids, once there was one of more than 32 bits
 	start   int64    // the time of all requests, while t.Times is nil
 	bytes   int64    // of the file that is read, if it is not packed; else 0
+	clock   csvClock
 	devices map[string]int
 	first   string // the device whose requests are kept when none was asked for
 }

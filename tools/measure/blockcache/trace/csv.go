@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -27,6 +28,11 @@ var timeUnits = map[string]float64{"time": 1e9, "time-ms": 1e6, "time-us": 1e3, 
 type csvColumns struct {
 	at     map[string]int
 	timeAs string
+}
+
+// csvClock is that of all files of a trace: their times count from the first that was read.
+type csvClock struct {
+	timeAs string
 	first  float64
 	start  bool
 }
@@ -50,8 +56,15 @@ func (b *builder) csv() func(string) error {
 				names = strings.Split(line, sep)
 			}
 			var err error
-			if c, err = columns(names, header); err != nil || header {
+			if c, err = columns(names, header); err != nil {
 				return err
+			}
+			if was := b.clock.timeAs; was != "" && c.timeAs != "" && c.timeAs != was {
+				return fmt.Errorf("its times are of %s, and those of the files before are of %s", c.timeAs, was)
+			}
+			b.clock.timeAs = cmp.Or(b.clock.timeAs, c.timeAs)
+			if header {
+				return nil
 			}
 		}
 		return b.csvLine(c, strings.Split(line, sep))
@@ -139,10 +152,10 @@ func (b *builder) csvLine(c *csvColumns, f []string) error {
 		}
 		// The first time is taken off before it is scaled: a float64 keeps
 		// nanoseconds for three months, but not since 1970.
-		if !c.start {
-			c.first, c.start = v, true
+		if !b.clock.start {
+			b.clock.first, b.clock.start = v, true
 		}
-		v = (v - c.first) * timeUnits[c.timeAs]
+		v = (v - b.clock.first) * timeUnits[c.timeAs]
 		if math.Abs(v) > math.MaxInt64/4 {
 			return fmt.Errorf("time %q is too far from that of the first request", cut(s))
 		}
