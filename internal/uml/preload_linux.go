@@ -27,6 +27,10 @@ func Help(cmd *exec.Cmd) error {
 	if !NeedsCompiler() {
 		return nil
 	}
+	return preload(cmd)
+}
+
+func preload(cmd *exec.Cmd) error {
 	f, err := library()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package uml
 import (
 	"bytes"
 	"context"
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"fettle/internal/means"
 )
@@ -51,16 +54,46 @@ func TestPreload(t *testing.T) {
 
 // TestHelp: a kernel gets the library where it needs one, behind the files that it has, and nowhere else.
 func TestHelp(t *testing.T) {
-	cmd := exec.Command("true")
-	cmd.Env, cmd.ExtraFiles = []string{"A=b"}, []*os.File{os.Stdin, os.Stdin}
-	if err := Help(cmd); err != nil {
+	means.Tool(t, "cc")
+	for _, c := range []struct {
+		help func(*exec.Cmd) error
+		need bool
+	}{{Help, NeedsCompiler()}, {preload, true}} {
+		cmd := exec.Command("true")
+		cmd.Env, cmd.ExtraFiles = []string{"A=b"}, []*os.File{os.Stdin, os.Stdin}
+		if err := c.help(cmd); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"A=b"}
+		if c.need {
+			want = append(want, "LD_PRELOAD=/proc/self/fd/5")
+		}
+		if !slices.Equal(cmd.Env, want) || len(cmd.ExtraFiles) != 1+len(want) {
+			t.Errorf("%d files, %q; want %q", len(cmd.ExtraFiles), cmd.Env, want)
+		}
+	}
+}
+
+// TestLibrary: what is loaded is a whole library in memory, which programs that are started do not get unless they are given it.
+func TestLibrary(t *testing.T) {
+	means.Tool(t, "cc")
+	f, err := inMemory()
+	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"A=b"}
-	if NeedsCompiler() {
-		want = append(want, "LD_PRELOAD=/proc/self/fd/5")
+	defer f.Close()
+	got, err := os.ReadFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !slices.Equal(cmd.Env, want) || len(cmd.ExtraFiles) != 1+len(want) {
-		t.Errorf("%d files, %q; want %q", len(cmd.ExtraFiles), cmd.Env, want)
+	if lib, err := elf.NewFile(bytes.NewReader(got)); err != nil || lib.Type != elf.ET_DYN {
+		t.Errorf("%d bytes are no library: %v", len(got), err)
+	}
+	if flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("flags %#x, %v", flags, err)
+	}
+	t.Setenv("TMPDIR", "/dev/null")
+	if _, err := inMemory(); err == nil || !strings.HasPrefix(err.Error(), "compiling what User-Mode Linux needs on this processor") {
+		t.Errorf("without a folder for what is temporary: %v", err)
 	}
 }
