@@ -363,7 +363,9 @@ func TestOpenFilesVanishing(t *testing.T) {
 
 func TestUnlinkedOnPurpose(t *testing.T) {
 	for target, want := range map[string]bool{"/ (deleted)": true, "/memfd:x (deleted)": true, "/usr/sbin/sshd (deleted)": false,
-		"/a (deleted)": false} {
+		"/": true, "/SYSV00000000 (deleted)": true, "/dev/shm/x (deleted)": true, "/proc/1/x": true, "/sys/x": true,
+		"/devices/x (deleted)": false,
+		"/a (deleted)":         false} {
 		if unlinkedOnPurpose(target) != want {
 			t.Errorf("%s: %v", target, !want)
 		}
@@ -396,6 +398,28 @@ func TestOtherPIDs(t *testing.T) {
 	defer unix.Close(fd)
 	if !deeper(fd, make([]byte, 8<<10)) {
 		t.Error("NSpid does not tell")
+	}
+}
+
+func TestMapsLines(t *testing.T) {
+	const line = "7f12a000-7f13b000 r-xp 00022000 fe:01 1573  /usr/lib/a b.so (deleted)"
+	exec := mapping{exec: true, start: 0x7f12a000, end: 0x7f13b000, dev: unix.Mkdev(0xfe, 1), ino: 1573}
+	shared := exec
+	shared.exec = false
+	for text, want := range map[string]mapping{
+		line: exec, strings.Replace(line, "r-xp", "rw-s", 1): shared, strings.Replace(line, "r-xp", "rwxs", 1): exec,
+		strings.Replace(line, "r-xp", "rw-p", 1): {}, strings.TrimSuffix(line, " (deleted)"): {}, strings.Replace(line, "r-xp", "x", 1): {},
+		strings.Replace(line, "/usr", "usr", 1): {}, strings.Replace(line, "1573", "fe", 1): {}, strings.Replace(line, "7f13b000", "end", 1): {},
+		strings.Replace(line, "fe:01", "fe", 1): {}, "7f12a000-7f13b000 r-xp 00022000 fe:01 1573  (deleted)": {}, " (deleted)": {},
+	} {
+		m, ok := parseMapsLine([]byte(text))
+		name := string(m.name)
+		m.name = nil
+		if ok != (want.end != 0) || ok && (m.exec != want.exec || m.start != want.start || m.end != want.end || m.dev != want.dev ||
+			m.ino != want.ino ||
+			name != "/usr/lib/a b.so (deleted)") {
+			t.Errorf("%s: %+v of %q, %v", text, m, name, ok)
+		}
 	}
 }
 

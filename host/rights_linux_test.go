@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -258,5 +259,22 @@ func TestSecretBehindNames(t *testing.T) {
 		if _, err := r.ReadFile(t.Context(), name, 10); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestMembers: what the account files say badly gives nobody any rights, and the first line of a number counts.
+func TestMembers(t *testing.T) {
+	const passwd = "ana:x:1201:1201::/:/bin/sh\nbo:x:1202:50::/:/bin/sh\nalso:x:1201:0::/:/bin/sh\nbad:x:one:0::/:/bin/sh\n" +
+		"worse:x:1204:one::/\n" +
+		"short:x:1205\nfar:x:4294967296:0::/\nlast:x:1206:1206"
+	const group = "team:x:1300:bo,ana\nagain:x:1300:ana\nbad:x:one:ana\nother:x:1301:ana,also,nobody\nshort:x:1302\n" +
+		"root:x:0:worse,bad\nnone:x:1303:\n"
+	m := parseMembers([]byte(passwd), []byte(group))
+	if want := map[uint32]uint32{1201: 1201, 1202: 50, 1206: 1206}; !maps.Equal(m.gid, want) {
+		t.Errorf("primary groups %v, want %v", m.gid, want)
+	}
+	want := map[uint32][]uint32{1201: {1300, 1301}, 1202: {1300}}
+	if !maps.EqualFunc(m.groups, want, slices.Equal) {
+		t.Errorf("further groups %v, want %v", m.groups, want)
 	}
 }
