@@ -429,7 +429,7 @@ func compose(r *rand.Rand, depth int) string {
 
 // FuzzLikeCelGo: whatever the text, both take it or neither.
 func FuzzLikeCelGo(f *testing.F) {
-	for _, s := range sources {
+	for _, s := range slices.Concat(sources, limits) {
 		f.Add(s)
 	}
 	j := newJudge(f)

@@ -288,6 +288,9 @@ func (r *run) binary(op string, a, b any) (any, error) {
 		if s, ok := a.(string); ok {
 			r.spend(len(s) / 10)
 		}
+		if isNaN(a) || isNaN(b) {
+			return false, nil // as cel-go has it, whatever the other is
+		}
 		c, err := compare(a, b)
 		if err != nil {
 			return nil, err
