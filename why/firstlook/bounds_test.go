@@ -20,13 +20,18 @@ func memory() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMaskingEnds: whatever the text, and before any other test would wait for it.
-func TestMaskingEnds(t *testing.T) {
+// TestLoopsEnd: whatever the text, and before any other test would wait for it.
+func TestLoopsEnd(t *testing.T) {
 	means.Ends(t)
 	for _, text := range []string{"", "7", "a7", "xy 7ab", "7 8", "\xff7\x00", strings.Repeat("z9 ", 100)} {
 		if got := string(masked(nil, []byte(text))); len(got) > len(text) || strings.ContainsAny(got, "0123456789") {
 			t.Errorf("%q: masked %q", text, got)
 		}
+		if score, said := worst(text); score > 0 {
+			t.Errorf("%q says %q", text, said)
+		}
+		var p parser
+		p.line([]byte(`{"a":` + text + `,"b":["` + text + `"]}`))
 	}
 }
 

@@ -32,6 +32,25 @@ func TestSetMTU(t *testing.T) {
 				"/etc/network/interfaces:2, which others may inherit too: set the MTU to 1500 by hand"},
 		{"ifupdown dhcp with an mtu that does nothing", "-- root/etc/network/interfaces --\niface eth0 inet dhcp\n  mtu 1500\n",
 			"eth0", "/etc/network/interfaces", "iface eth0 inet dhcp\n  pre-up ip link set dev eth0 mtu 1500\n  mtu 1500\n"},
+		{"ifupdown dhcp with a larger mtu that does nothing", "-- root/etc/network/interfaces --\niface eth0 inet dhcp\n  mtu 9000\n",
+			"eth0", "/etc/network/interfaces", "iface eth0 inet dhcp\n  pre-up ip link set dev eth0 mtu 1500\n  mtu 9000\n"},
+		{"ifupdown inet6 auto with an mtu that does nothing", "-- root/etc/network/interfaces --\niface eth0 inet static\n  mtu 1400\n" +
+			"iface eth0 inet6 auto\n  mtu 9000\n",
+			"eth0", "/etc/network/interfaces", "iface eth0 inet static\n  mtu 1500\niface eth0 inet6 auto\n  mtu 9000\n"},
+		{"ifupdown inet6 with a smaller mtu of its own", "-- root/etc/network/interfaces --\niface eth0 inet static\n  mtu 9000\n" +
+			"iface eth0 inet6 static\n  mtu 1280\n",
+			"eth0", "/etc/network/interfaces", "iface eth0 inet static\n  mtu 1500\niface eth0 inet6 static\n  mtu 1280\n"},
+		{"networkd pattern of ports of two bridges", linksTable +
+			"-- root/etc/systemd/network/10-eth1.network --\n[Match]\nName=eth1\n[Network]\n" +
+			"Bridge=br1\n-- root/etc/systemd/network/eth.network --\n[Match]\nName=e*\n[Network]\nBridge=br0\n",
+			"eth0", "/etc/systemd/network/eth.network.d/90-fettle-mtu.conf", "[Link]\nMTUBytes=1500\n"},
+		{"netplan that is not read whole", "-- root/etc/netplan/a.yaml --\nnetwork:\n  ethernets:\n    eth0: {dhcp4: yes}\r\n", "eth0", "",
+			"/etc/netplan/a.yaml has Windows line ends: change it by hand"},
+		{"netplan replace with Windows line ends", "-- root/etc/netplan/a.yaml --\nnetwork:\n  ethernets:\n    eth0: {mtu: 9000}\r\n", "eth0", "",
+			"/etc/netplan/a.yaml has Windows line ends: change it by hand"},
+		{"keyfile with Windows line ends", "-- root/etc/NetworkManager/system-connections/a --\n[connection]\r\ninterface-name=eth0\r\n", "eth0",
+			"",
+			"/etc/NetworkManager/system-connections/a has Windows line ends: change it by hand"},
 		{"ifupdown both families", "-- root/etc/network/interfaces --\niface eth0 inet6 static\n  address 2001:db8::1/64\niface eth0 inet " +
 			"static\n  address 192.0.2.1/24\n",
 			"eth0", "/etc/network/interfaces", "iface eth0 inet6 static\n  address 2001:db8::1/64\niface eth0 inet static\n  mtu 1500\n  " +

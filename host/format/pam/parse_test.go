@@ -174,7 +174,7 @@ func TestManyLines(t *testing.T) {
 func TestOneProblemALine(t *testing.T) {
 	for line, want := range map[string]string{
 		"auth": "has no control", "auth required": "names no module", "login required x.so": "begins with none of",
-		"login":                "begins with none of",
+		"login":                 "begins with none of",
 		"auth [requiredx] x.so": "control: expecting return value", "auth include": "includes no file", "auth include gone": "which is not there",
 		"auth required x.so": "", "-auth required x.so": "", "AUTH REQUIRED x.so": "", "auth required x.so # " + strings.Repeat("x",
 			lineLimit): "is longer than",
