@@ -43,6 +43,7 @@ func functions() cel.Functions {
 	f.Member("join", strings.Join)
 	f.Member("lower", strings.ToLower)
 	f.Member("fields", strings.Fields)
+	f.Global("times", strings.Repeat)
 	f.Global("two", func(a, b int64) (int64, error) {
 		if a == b {
 			return 0, fmt.Errorf("the same")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fettle/engine/rule/cel"
+	"fettle/internal/means"
 )
 
 // limits are expressions at the ends of what numbers, times, texts and lists can be.
@@ -23,6 +24,11 @@ var limits = []string{
 	`9223372036854775807 - -1`, `-9223372036854775808 - 1`, `-9223372036854775807 - 1`, `9223372036854775806 + 1`, `0 - -9223372036854775808`,
 	`-1 - -9223372036854775808`, `3037000500 * 3037000500`, `3037000499 * 3037000499`, `-9223372036854775808 * -1`, `-9223372036854775808 * 1`,
 	`4611686018427387904 * -2`, `-9223372036854775808 / -1`, `-9223372036854775808 % -1`, `int(9.3e18)`, `int(-9.3e18)`, `int(9.2e18)`, `int(0.0 / 0.0)`,
+	`9223372036854775807 < 9.223372036854775808e18`, `9223372036854775807 == 9.223372036854775808e18`, `-9223372036854775808 > -9.223372036854775808e18`,
+	`-9223372036854775808 == -9.223372036854775808e18`, `9.223372036854775808e18 >= 9223372036854775807`, `0xaf + 0xAF + 0xf0 + 0xF9`, `az_AZ`, `l.exists(z, z == "a")`,
+	`l.exists(a, a == "a")`, `l.exists(Z, Z == "a")`, `l.exists(A, A == "a")`, `1 in dyn(1)`, `1 in dyn(l)`, `"a" in dyn(m)`, `dyn(disk).nope`, `dyn(disk).name`,
+	`dyn(1).a`, `dyn(m).a`, `dyn(m).zz`, `times("ab", 3)`, `times("ab", dyn(2))`, `times("ab", dyn("2"))`, `dyn(l)[0]`, `dyn(l)["a"]`, `dyn(1)[0]`,
+	`has(dyn(1).a)`, `has(dyn("a").b)`, `has(dyn(l).a)`, `has(dyn(now).a)`, `has(dyn(disk).nope)`, `has(dyn(disk).name)`, `has(dyn(true).a)`, `has(dyn(null).a)`, `has(dyn(1).a.b)`, `has(dyn(m).a.b)`, `has(any.a)`, `dyn(9223372036854775807) == 9.223372036854775808e18`, `dyn(-9223372036854775808) == -9.223372036854775808e18`, `9.223372036854775808e18 > 9223372036854775807`, `1e19 > 9223372036854775807`, `-1e19 < -9223372036854775808`, `has(dyn(m).a)`, `dyn(1).exists(x, x == 1)`, `dyn(1) ? 1 : 2`, `dyn(1) && yes`, `-dyn("a")`, `!dyn(1)`, `dyn("a") < dyn(1)`,
 	`n[1.0]`, `n[0.5]`, `{1: "a"}[1.0]`, `{1: "a"}[1.5]`, `1.5 in {1: "a"}`, `1.0 in {1: "a"}`, `{true: 1}[true]`, `{null: 1}`, `dyn(0.0 / 0.0) < dyn("a")`, `dyn("a") >= 0.0 / 0.0`, "\"\"\"a\r\rb\"\"\"", "r'''a\r\nb'''",
 	`{"a": 1} == {"a": 1.0}`, `{"a": 1} == {"b": 1}`, `{"a": 1} == {"a": 1, "b": 2}`, `m == {"a": "x", "b": "z"}`, `[1] == [1, 2]`,
 	`no < yes`, `yes <= yes`, `"a" < "B"`, `hour <= duration("3600s")`, `now <= now`, `timestamp(0) < now`,
@@ -38,6 +44,16 @@ func TestLikeCelGoAtLimits(t *testing.T) {
 	j := newJudge(t)
 	for _, src := range limits {
 		j.compare(t, src)
+	}
+}
+
+// TestEveryTextEnds: also one that has no end, or an escape that is none.
+func TestEveryTextEnds(t *testing.T) {
+	means.Ends(t)
+	for _, src := range []string{`"\q"`, `'\`, `"""a`, `"\x4"`, `r"\"`, "// a", "/", "0x", "1e"} {
+		if tree, err := cel.Parse(src); err == nil && src != `r"\"` {
+			t.Errorf("%s is read as %s", src, tree)
+		}
 	}
 }
 
