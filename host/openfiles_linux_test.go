@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,6 +125,32 @@ func describe(dir string, files []OpenFile) string {
 		out = append(out, s+" links="+strconv.FormatUint(f.Links, 10))
 	}
 	return strings.Join(out, "; ")
+}
+
+// A process that has ended and that nobody has waited for holds nothing, and is not denied either.
+func TestOpenFilesOfTheDead(t *testing.T) {
+	c := exec.Command(means.Tool(t, "true"))
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	out.Read(make([]byte, 1)) // it ends with the process
+	stat := fmt.Sprintf("/proc/%d/stat", c.Process.Pid)
+	means.Until(t, "the process has ended", func() bool {
+		b, _ := os.ReadFile(stat)
+		return bytes.Contains(b, []byte(") Z "))
+	})
+	w := newScanner(&fileScan{own: &mountTable{}, tables: map[uint64]*mountTable{}})
+	if w.process(c.Process.Pid); w.looked != 0 || len(w.denied) != 0 || len(w.hits) != 0 {
+		t.Errorf("looked into %d, denied %d, hits %v", w.looked, w.denied, w.hits)
+	}
+	if w.process(os.Getpid()); w.looked != 1 {
+		t.Errorf("looked into %d after this one", w.looked)
+	}
 }
 
 // A process with so many descriptors that they are looked at from two sides:

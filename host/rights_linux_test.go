@@ -88,6 +88,7 @@ const family = `0:0 755 home /
 1201:1201 777 tmp/tohash ->DIR/hash
 0:0 777 tmp/rootslink ->DIR/hash
 1201:1201 600 tmp/anas anas
+1201:1201 000 tmp/closed closed
 `
 
 // TestRightsOfOwners: from the first folder or link on that is a user's, files
@@ -114,7 +115,8 @@ func TestRightsOfOwners(t *testing.T) {
 		as   func(context.Context) context.Context
 		want string // content; empty: denied
 	}{
-		{"hash", nil, "hash"}, {"sys/tohash", nil, "hash"}, {"tmp/rootslink", nil, "hash"}, {"tmp/anas", nil, "anas"},
+		{"hash", nil, "hash"}, {"sys/tohash", nil, "hash"}, {"tmp/rootslink", nil, "hash"}, {"tmp/anas", nil, "anas"}, {"tmp/closed", nil,
+			"closed"},
 		{"home/ana/own", nil, "own"}, {"home/ana/tomine", nil, "own"}, {"sys/home/ana/own", nil, "own"}, {"home/bo/own", nil, "bos"},
 		{"home/ana/roots", nil, ""}, {"home/ana/tosecret", nil, ""}, {"home/ana/tohash", nil, ""}, {"home/ana/todir/x", nil, ""},
 		{"sys/home/ana/tohash", nil, ""}, {"tmp/tohash", nil, ""}, {"home/ana/tobo", nil, ""}, {"home/ana/../ana/tohash", nil, ""},

@@ -407,9 +407,9 @@ func TestRootFolders(t *testing.T) {
 	_, err2 := r.Readlink(ctx, "/proc/link")
 	_, err3 := r.Table(ctx, TableLinks)
 	_, err4 := r.Command(ctx, Command{Name: "dmesg"})
-	for _, err := range []error{err1, err2, err3, err4} {
-		if !errors.Is(err, ErrNotRunning) {
-			t.Error(err)
+	for op, err := range map[string]error{"readdir /proc: ": err1, "readlink /proc/link: ": err2, "": errors.Join(err3, err4)} {
+		if !errors.Is(err, ErrNotRunning) || !strings.HasPrefix(err.Error(), op) {
+			t.Errorf("%v, want one that begins with %q", err, op)
 		}
 	}
 	if r.Kind() != KindRoot || r.Name() != dir || New(r).Running() || r.Identity().EUID != os.Geteuid() {
