@@ -329,8 +329,9 @@ func TestPartsOfLinks(t *testing.T) {
 		"inet 192.0.2.9/24 scope global eth0": "inet 192.0.2.9 24 global false", "inet6 fe80::1/64 scope link": "inet6 fe80::1 64 link false",
 		"inet 192.0.2.9 peer 192.0.2.1/30 scope host": "inet 192.0.2.9 30 host false",
 		"inet 192.0.2.9 scope global dynamic eth0":    "inet 192.0.2.9 32 global true",
-		"inet6 2001:db8::1 scope global":              "inet6 2001:db8::1 128 global false", "inet 192.0.2.9/24 scope": "inet 192.0.2.9 24  false",
-		"inet 192.0.2.9 peer": "inet 192.0.2.9 32  false", "inet": "",
+		"inet6 2001:db8::1 scope global":              "inet6 2001:db8::1 128 global false",
+		"inet 192.0.2.9/24 scope":                     "inet 192.0.2.9 24  false",
+		"inet 192.0.2.9 peer":                         "inet 192.0.2.9 32  false", "inet": "",
 	} {
 		a, ok := linkAddr(strings.Fields(line))
 		got := ""
@@ -407,6 +408,38 @@ func TestSnapsAreInstalled(t *testing.T) {
 		}
 		if _, err := made(t, files).Stat(t.Context(), "/etc/letsencrypt", true); host.IsAbsent(err) != absent {
 			t.Errorf("%q: %v", snaps, err)
+		}
+	}
+}
+
+// TestWhatSosRan: an output that sos noted counts where the command came to its end, with its status.
+func TestWhatSosRan(t *testing.T) {
+	for code, whole := range map[int]bool{0: true, 1: true, 123: true, 124: false, 126: false, 127: false, 128: true} {
+		s := made(t, map[string]string{"sos_commands/block/x": "said\n", "sos_commands/md/mdadm_-E_.dev.sda": "examined\n",
+			"sos_reports/manifest.json": fmt.Sprintf(`{"components":{"report":{"plugins":{"a":{"commands":[`+
+				`{"exec":"dmsetup targets","filepath":"sos_commands/block/x","return_code":%d},`+
+				`{"exec":"mdadm -E /dev/sda","filepath":"sos_commands/md/mdadm_-E_.dev.sda","return_code":%[1]d}]}}}}}`, code)})
+		for _, c := range []host.Command{{Name: "dmsetup", Args: []string{"targets"}}, {Name: "mdadm", Args: []string{"--examine", "/dev/sda"}}} {
+			out, err := s.Command(t.Context(), c)
+			if whole != (err == nil && len(out.Stdout) > 0) || !whole && !errors.Is(err, host.ErrNotCollected) ||
+				whole && c.Name == "dmsetup" && out.Exit != code {
+				t.Errorf("%s, which ended with %d: %+v, %v", c, code, out, err)
+			}
+		}
+	}
+	for version, want := range map[string]bool{"4.9": true, "4.10.1": true, "5.0": true, "4.8.2": false, "3.9": false, "4": false,
+		"x.9": false, "": false} {
+		if followsIncludes(version) != want {
+			t.Errorf("sos %s follows includes: %v", version, !want)
+		}
+	}
+	for name, files := range map[string]map[string]string{"/proc/meminfo": {"free": "free: command not found\n"},
+		"/proc/modules": {"lsmod": "Module Size Used\n"}} {
+		for _, files := range []map[string]string{files, {}} {
+			files["sos_commands/x"] = ""
+			if b, err := made(t, files).ReadFile(t.Context(), name, 99); !errors.Is(err, host.ErrNotCollected) {
+				t.Errorf("%s of %q: %q, %v", name, files, b, err)
+			}
 		}
 	}
 }
