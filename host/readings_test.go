@@ -100,8 +100,9 @@ func TestOneLineOfALog(t *testing.T) {
 	for text, want := range map[string]string{"": "", "plain": "plain", "a\ab\x7fc": "a b c", "a\u009bb": "a b",
 		"tab\there": "tab here", "12345678": "12345678",
 
-		"123456789": "12345678", "123456ä": "123456ä", "1234567ä": "1234567", "\xff\xfe": "?", "a\x1fb~\u00a0": "a b~\u00a0", "ab\u0080": "ab ",
-		"äääää": "ääää"} {
+		"123456789": "12345678", "123456ä": "123456ä", "1234567ä": "1234567", "\xff\xfe": "?", "a\x1fb~\u00a0": "a b~\u00a0",
+		"ab\u0080": "ab ",
+		"äääää":    "ääää"} {
 		if got := clean(text, 8); got != want {
 			t.Errorf("%q within 8 bytes: %q, want %q", text, got, want)
 		}

@@ -212,7 +212,8 @@ func TestShowArguments(t *testing.T) {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
 	}
-	const shown = "Id=a.service\nNames=a.service alias.service\nType=simple\nExecStart={ path=/a ; x=y }\n\nId=b.service\nNames=b.service\n\nType=none\n"
+	const shown = "Id=a.service\nNames=a.service alias.service\nType=simple\nExecStart={ path=/a ; x=y }\n\n" +
+		"Id=b.service\nNames=b.service\n\nType=none\n"
 	s := made(t, map[string]string{shownServices: shown})
 	for line, want := range map[string]string{
 		"a":                        "Id=a.service\nNames=a.service alias.service\nType=simple\nExecStart={ path=/a ; x=y }\n",
@@ -308,7 +309,8 @@ func TestLsof(t *testing.T) {
 func TestWhatIsMounted(t *testing.T) {
 	got := parseFilesystems("/dev/sda1 on / type ext4 (rw,errors=remount-ro) [root]\nproc on /proc type proc (rw)\nnot a mount\n"+
 		"filer:/a on /mnt/a type b type nfs4 (rw)\n/dev/sdb1 on /srv type ext4 (ro)\n/dev/sdc1 on /srv type xfs (rw)\nx on /y\n",
-		"Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/sda1 1000 400 500 45% /\nfiler:/a 9 9 9 9% /mnt/a type b\n/dev/sdc1 10 20 0 100% /srv\n",
+		"Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/sda1 1000 400 500 45% /\n"+
+			"filer:/a 9 9 9 9% /mnt/a type b\n/dev/sdc1 10 20 0 100% /srv\n",
 		"Filesystem Inodes IUsed IFree IUse% Mounted on\n/dev/sda1 100 30 70 30% /\n", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n")
 	want := []host.Filesystem{
 		{Device: "/dev/sda1", Mount: "/", Type: "ext4", Options: "rw,errors=remount-ro", Dev: 0x801, Size: 1000 << 10, Free: 600 << 10,

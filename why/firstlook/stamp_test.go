@@ -187,7 +187,8 @@ func TestHostNames(t *testing.T) {
 
 // TestPartsOfStamps: stamps that a line ends in, or that are cut short, are as long as they are.
 func TestPartsOfStamps(t *testing.T) {
-	for text, want := range map[string]int{"[5.5]": 5, "[5.5] x": 6, "[ 5.5] x": 7, "[5.] x": 5, "[5.]": 0, "[5.5": 0, "[5.": 0, "[1234": 0, "[123.": 0,
+	for text, want := range map[string]int{"[5.5]": 5, "[5.5] x": 6, "[ 5.5] x": 7, "[5.] x": 5, "[5.]": 0, "[5.5": 0, "[5.": 0, "[1234": 0,
+		"[123.": 0,
 		"[5x5]": 0, "[x": 0,
 		"[5]": 0, "": 0, "[5.5][T1] x": 10, "[5.5][ C12]x": 11, "[5.5][T1": 5, "[5.5][": 5, "[5.5][T": 5, "[5.5][   ": 5, "[5.5][X1] x": 5,
 		"[   ": 0} {

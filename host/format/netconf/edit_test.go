@@ -130,7 +130,8 @@ func TestSetMTU(t *testing.T) {
 		{"networkd by a link file", "-- root/etc/systemd/network/eth0.link --\n[Match]\nOriginalName=eth0\n[Link]\nMTUBytes=8000\n", "eth0", "",
 			"no .network file is about eth0: make one with MTUBytes=1500 in its [Link] section"},
 		{"networkd pattern, no links known", "-- root/etc/systemd/network/eth.network --\n[Match]\nName=eth* en*\n", "eth0", "",
-			"/etc/systemd/network/eth.network is also about eth* en*: give eth0 a .network file of its own with MTUBytes=1500 in its [Link] section"},
+			"/etc/systemd/network/eth.network is also about eth* en*: give eth0 a .network file of its own " +
+				"with MTUBytes=1500 in its [Link] section"},
 		{"set already", "-- root/etc/network/interfaces --\niface eth0 inet static\n  mtu 1500\n", "eth0", "", ""},
 		{"nobody", "\n", "tap0", "", "no configuration that fettle reads is about tap0: whatever makes it must give it the MTU 1500"},
 		{"quarrel", "-- root/etc/network/interfaces --\niface eth0 inet dhcp\n-- root/etc/systemd/network/eth0.network --\n[Match]\nName=eth0\n",
