@@ -290,6 +290,7 @@ func TestNetplanReadsOn(t *testing.T) {
 		"network:\n  ethernets:\n    \"eth0\": {mtu: \"1400\"}\n":                                                 "eth0=1400",
 		"network:\n  ethernets:\n    eth0: {mtu: }\n":                                                             "problem",
 		"network:\n  ethernets:\n    eth0: {mtu: 2147483648}\n":                                                   "problem",
+		"network:\n  ethernets:\n    lan: {match: {name: lan9}}\n  vlans:\n    eth0: {link: lan, mtu: 9}\n":       "eth0=9 vlan on lan9",
 		"network: [1]\n": "", "network:\n": "", "- network\n": "",
 	} {
 		c := read(t, hosttest.New(t, linksTable+"-- root/etc/netplan/a.yaml --\n"+text))
@@ -320,13 +321,15 @@ func TestWhatNetplanWrote(t *testing.T) {
 	const network, key = "[Match]\nName=eth0\n[Link]\nMTUBytes=1400\n", "[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1400\n"
 	const netplan, bad = "-- root/etc/netplan/a.yaml --\nnetwork: {version: 2}\n", "-- root/etc/netplan/a.yaml --\nnetwork: [\n"
 	for text, want := range map[string]bool{
-		netplan + "-- root/run/systemd/network/10-netplan-eth0.network --\n" + network:                  false,
-		bad + "-- root/run/systemd/network/10-netplan-eth0.network --\n" + network:                      true,
-		netplan + "-- root/etc/systemd/network/10-netplan-eth0.network --\n" + network:                  true,
-		netplan + "-- root/run/systemd/network/10-own.network --\n" + network:                           true,
-		netplan + "-- root/run/NetworkManager/system-connections/netplan-eth0.nmconnection --\n" + key:  false,
-		netplan + "-- root/run/NetworkManager/system-connections/own.nmconnection --\n" + key:           true,
-		netplan + "-- root/etc/NetworkManager/system-connections/netplan-eth0.nmconnection --\n" + key:  true,
+		netplan + "-- root/run/systemd/network/10-netplan-eth0.network --\n" + network:                 false,
+		bad + "-- root/run/systemd/network/10-netplan-eth0.network --\n" + network:                     true,
+		netplan + "-- root/etc/systemd/network/10-netplan-eth0.network --\n" + network:                 true,
+		netplan + "-- root/run/systemd/network/10-own.network --\n" + network:                          true,
+		netplan + "-- root/run/NetworkManager/system-connections/netplan-eth0.nmconnection --\n" + key: false,
+		netplan + "-- root/run/NetworkManager/system-connections/own.nmconnection --\n" + key:          true,
+		netplan + "-- root/etc/NetworkManager/system-connections/netplan-eth0.nmconnection --\n" + key: true,
+		netplan + "-- root/run/systemd/network/10-netplan-a.network --\n[Match]\nName=a\n-- root/etc/systemd/network/20-eth0.network --\n" +
+			network: true,
 		"-- root/etc/netplan/a.yaml.bak --\n[\n-- root/etc/systemd/network/eth0.network --\n" + network: true,
 	} {
 		if i := read(t, hosttest.New(t, text)).Iface("eth0"); (i.MTU != nil) != want {
@@ -379,5 +382,21 @@ func TestNetworkdValues(t *testing.T) {
 		if got != want {
 			t.Errorf("networkd.conf: %s: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// TestWhoTakesAdvertisements: networkd and NetworkManager take router advertisements themselves, netplan's renderers, too.
+func TestWhoTakesAdvertisements(t *testing.T) {
+	for i, want := range map[*Iface]bool{{Manager: Networkd}: true, {Manager: NetworkManager}: true, {Manager: Ifupdown}: false,
+		{Manager: Libvirt}: false,
+		{}:                 false, {Manager: Netplan, Renderer: Networkd}: true, {Manager: Netplan, Renderer: NetworkManager}: true} {
+		if i.RAInUserspace() != want {
+			t.Errorf("%s, carried out by %s: %v", i.Manager, i.Carrier(), !want)
+		}
+	}
+	c := read(t, hosttest.New(t,
+		"-- root/etc/systemd/network/a.netdev --\n[Match]\nHost=x\nName=eth9\n[NetDev]\nName=br9\nKind=Bridge\n[Link]\nName=br8\n"))
+	if i := c.Iface("br9"); i.Kind != "bridge" || c.Iface("eth9").Manager != "" || c.Iface("br8").Manager != "" {
+		t.Errorf("%+v", i)
 	}
 }
