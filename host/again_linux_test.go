@@ -2,7 +2,9 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -111,6 +113,70 @@ func TestXattr(t *testing.T) {
 		"user.x", "", unix.ENOTDIR}} {
 		if b, err := l.Xattr(t.Context(), c.name, c.attr); string(b) != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s of %s: %q, %v, want %q, %v", c.attr, c.name, b, err, c.want, c.err)
+		}
+	}
+}
+
+// TestShapeEnds: whatever the text, and before any other test would wait for it.
+func TestShapeEnds(t *testing.T) {
+	means.Ends(t)
+	for text, want := range map[string]string{"": "", "a": "a", "12": "#", "a 12": "a #", " 12 ": " # ", "a1-22": "a1-#", "ä 7": "ä #"} {
+		if got := shape(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestChainsOfLinks: as many links are followed as the kernel follows, whoever follows them.
+func TestChainsOfLinks(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/l0", "x")
+	links := map[string]string{}
+	for i := range 41 {
+		from, to := fmt.Sprint("l", i+1), fmt.Sprint("l", i)
+		links["/"+from] = to
+		if err := os.Symlink(to, dir+"/"+from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live, err := NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := fakeMounts("22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 0:40 /home /home rw - nfs4 filer:/home rw\n")
+	for n, want := range map[int]error{1: nil, 40: nil, 41: unix.ELOOP} {
+		name := fmt.Sprint("/l", n)
+		if b, err := live.ReadFile(t.Context(), dir+name, 9); !errors.Is(err, want) || err == nil && string(b) != "x" {
+			t.Errorf("%d links: %q, %v, want %v", n, b, err, want)
+		}
+		at, err := m.resolve(name, false, func(at string) (string, error) {
+			if to, ok := links[at]; ok {
+				return to, nil
+			}
+			return "", unix.EINVAL
+		})
+		if !errors.Is(err, want) || err == nil && at != "/l0" {
+			t.Errorf("%d links beside a network mount: %q, %v, want %v", n, at, err, want)
+		}
+	}
+	for todo, want := range map[string]bool{"": false, ".": false, "//./": false, "a": true, "./a": true, "a/.": true, "..": true} {
+		if remains(strings.Split(todo, "/")) != want {
+			t.Errorf("%q: a component remains: %v", todo, !want)
+		}
+	}
+	if got := join("/", []string{"a", ".."}) + join("/a", nil) + join("/a", []string{"b"}); got != "/a/../a/a/b" {
+		t.Error(got)
+	}
+}
+
+// TestUnitNames: names that systemctl is given, at their bounds (systemd.unit(5)); one that begins like an option is not.
+func TestUnitNames(t *testing.T) {
+	long := strings.Repeat("a", 247)
+	for name, want := range map[string]bool{"a.service": true, long + ".service": true, long + "a.service": false, ".service": false,
+		"a.": false, "a": false,
+		"-a.service": false, "a.b": true, `a\x2d@b:c_d.mount`: true, "a b.service": false, "": false, "-.mount": false} {
+		if validUnitName(name) != want {
+			t.Errorf("%.20q (%d bytes) is a unit's name: %v", name, len(name), !want)
 		}
 	}
 }

@@ -199,6 +199,10 @@ func TestRootCannotBeLeft(t *testing.T) {
 		if string(b) != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %q, %v; want %q, %v", c.name, b, err, c.want, c.err)
 		}
+		var pe *fs.PathError
+		if err != nil && (!errors.As(err, &pe) || pe.Path != c.name) {
+			t.Errorf("%s: %v names another file", c.name, err)
+		}
 		st, serr := r.Stat(t.Context(), c.name, true)
 		if c.err == nil && (serr != nil || st.Size != int64(len(c.want))) {
 			t.Errorf("stat of %s: %+v, %v", c.name, st, serr)
