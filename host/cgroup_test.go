@@ -85,6 +85,15 @@ func TestOwnerOf(t *testing.T) {
 		{"0::/system.slice/kubelet.service", "unit kubelet.service"},
 		{"0::/system.slice/nerdctl-ID.scope", "nerdctl/" + short},
 		{"0::/ecs/5e0a1b2c3d4e/ID", "ecs/" + short},
+		{"0::/ecs/ID", "ecs/" + short},
+		{"0::/docker/name", "docker/name"},
+		{"0::/docker", ""},
+		{"0::/docker/buildkit", "docker/buildkit"},
+		{"0::/docker/x.slice", ""},
+		{"0::/a/podx/name", ""}, // no container's number
+		{"0::/.slice:cri-containerd:ID", ""},
+		{"4:cpu,cpuacct:/a.service,b,1:name=systemd:/system.slice/cron.service", "unit cron.service"},
+		{"1:name=systemd:/system.slice/a,2x.service", "unit a,2x.service"}, // a comma and no hierarchy
 		// LXC, LXD, Incus, Proxmox VE, libvirt
 		{"0::/lxc.payload.web1/system.slice/ssh.service", "lxc/web1 ssh.service"},
 		{"0::/lxc.payload.web1/init.scope", "lxc/web1 init.scope"},
@@ -152,6 +161,21 @@ func TestUnescapeUnit(t *testing.T) {
 	for name, want := range map[string]string{`my\x2dbox`: "my-box", `a-b`: "a-b", `\x2`: `\x2`, `\xzz`: `\xzz`, `b\xc3\xbc`: "bü"} {
 		if got := UnescapeUnit(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestSeenFrom: in a container its own units are the host's, and those of others stay a container's.
+func TestSeenFrom(t *testing.T) {
+	inside, plain := Owner{Container: "lxc/a", Inside: "ssh.service"}, Owner{Unit: "cron.service"}
+	for _, c := range []struct {
+		o    Owner
+		home string
+		want Owner
+	}{{inside, "lxc/a", Owner{Unit: "ssh.service"}}, {inside, "lxc/b", inside}, {inside, "", inside}, {plain, "", plain},
+		{plain, "lxc/a", plain}} {
+		if got := c.o.SeenFrom(c.home); got != c.want {
+			t.Errorf("%+v seen from %q: %+v, want %+v", c.o, c.home, got, c.want)
 		}
 	}
 }

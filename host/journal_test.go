@@ -184,6 +184,68 @@ func TestLoopsApart(t *testing.T) {
 	}
 }
 
+// TestFailedUnits: the lines of those that failed and of those that restart together, from when the first of them was; of very
+// many units some are asked about, and without any nobody asks.
+func TestFailedUnits(t *testing.T) {
+	units := func(n int, name, state string) (out string) {
+		for i := range n {
+			out += fmt.Sprintf("%s%d.service loaded %s %s\n", name, i, state, name)
+		}
+		return out
+	}
+	line := func(at int, text string) string {
+		return fmt.Sprintf(`{"__REALTIME_TIMESTAMP":"%d","MESSAGE":"%s"}`+"\n", newYear.Add(time.Duration(at)*time.Minute).UnixMicro(), text)
+	}
+	for name, c := range map[string]struct {
+		units         string
+		failed, loops string // what journalctl prints of them
+		exit          int    // of systemctl
+		asked         string // how many units, by command
+		want          string // lines, messages, minutes from newYear on, or what is missing
+	}{
+		"none":            {"", "", "", 0, "", "0 0"},
+		"systemctl fails": {"", "", "", 1, "", "systemctl does not list the failed units"},
+		"failed":          {units(1, "f", "failed failed"), line(3, "a") + line(4, "b"), "", 0, "f1", "2 2 3"},
+		"looping":         {units(1, "l", "activating auto-restart"), "", line(5, "c"), 0, "l1", "1 1 5"},
+		"the loop began": {units(1, "f", "failed failed") + units(2, "l", "activating auto-restart"), line(3, "a"), line(1, "c") + line(2, "c"),
+			0,
+			"f1 l2", "3 2 1"},
+		"the failure began": {units(1, "f", "failed failed") + units(1, "l", "activating auto-restart"), line(3, "a"), line(9, "c"), 0, "f1 l1",
+			"2 2 3"},
+		"a silent loop": {units(1, "f", "failed failed") + units(1, "l", "activating auto-restart"), line(3, "a"), "", 0, "f1 l1", "1 1 3"},
+		"very many": {units(99, "f", "failed failed") + units(99, "l", "activating auto-restart"), line(3, "a"), line(4, "c"), 0,
+			"f30 l30", "2 2 3"},
+		"others": {units(9, "o", "active running"), "", "", 0, "", "0 0"},
+	} {
+		var asked []string
+		r := journalReader{now: newYear.Add(time.Hour), run: func(_ context.Context, cmd Command) (Output, error) {
+			if cmd.Name == "systemctl" {
+				return Output{Stdout: []byte(c.units), Exit: c.exit}, nil
+			}
+			f, l := strings.Count(cmd.String(), "-u f"), strings.Count(cmd.String(), "-u l")
+			if f > 0 {
+				asked = append(asked, fmt.Sprint("f", f))
+				return Output{Stdout: []byte(c.failed)}, nil
+			}
+			asked = append(asked, fmt.Sprint("l", l))
+			return Output{Stdout: []byte(c.loops)}, nil
+		}}
+		l := r.failed(t.Context())
+		got := fmt.Sprint(l.Lines, len(l.Messages))
+		if !l.Since.IsZero() {
+			got += fmt.Sprint(" ", l.Since.Sub(newYear).Minutes())
+		}
+		if l.Missing != "" {
+			got = l.Missing
+		} else if l.Source != "journalctl" || !l.Until.Equal(r.now) || l.Cut {
+			t.Errorf("%s: %+v", name, l)
+		}
+		if got != c.want || strings.Join(asked, " ") != c.asked {
+			t.Errorf("%s: %q, asked %q; want %q, asked %q", name, got, asked, c.want, c.asked)
+		}
+	}
+}
+
 // TestTwoPartsAtOnce: the kernel's lines and process 1's come with one command, unless
 // there are so many that some may be missing.
 func TestTwoPartsAtOnce(t *testing.T) {

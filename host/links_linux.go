@@ -28,9 +28,12 @@ func readLinks(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := map[int]string{}
+	names, kinds := map[int]string{}, map[int]string{}
 	for _, l := range links {
 		names[l.Attrs().Index] = octets.Text(l.Attrs().Name)
+		if t := l.Type(); t != "device" {
+			kinds[l.Attrs().Index] = t
+		}
 	}
 	confs := map[int]*IPv6Conf{}
 	for _, l := range ipv6 {
@@ -45,17 +48,12 @@ func readLinks(ctx context.Context) ([]byte, error) {
 		a := l.Attrs()
 		v := Link{Index: a.Index, Name: names[a.Index], MTU: a.MTU, Master: names[a.MasterIndex], Parent: names[a.ParentIndex],
 			OperState: strings.ToUpper(a.OperState.String()), LinkType: linkType(a.EncapType),
-			MAC: a.HardwareAddr.String(), Flags: linkFlags(a), Addrs: append([]Addr{}, of[a.Index]...), IPv6: confs[a.Index]}
-		if t := l.Type(); t != "device" && t != "" {
-			v.Info.Kind = t
-		}
+			MAC: a.HardwareAddr.String(), Flags: linkFlags(a), Addrs: append([]Addr{}, of[a.Index]...), IPv6: confs[a.Index],
+			// What a link is a port of is told by its master (net/core/rtnetlink.c, rtnl_link_slave_info_fill).
+			Info: LinkInfo{Kind: kinds[a.Index], SlaveKind: kinds[a.MasterIndex], Data: linkData(l)}}
 		for _, n := range a.AltNames {
 			v.AltNames = append(v.AltNames, octets.Text(n))
 		}
-		if a.Slave != nil {
-			v.Info.SlaveKind = a.Slave.SlaveType()
-		}
-		v.Info.Data = linkData(l)
 		out = append(out, v)
 	}
 	return json.Marshal(out)

@@ -78,15 +78,31 @@ func TestListenersAreThoseOfSS(t *testing.T) {
 }
 
 func TestParseSocketsRefuses(t *testing.T) {
+	for text, want := range map[string]string{"0100007F:0050": "127.0.0.1:80", "00000000000000000000000001000000:FFFF": "[::1]:65535",
+		"0000000000000000FFFF00000100007F:0016": "127.0.0.1:22", "0100007F:": "", "0100007F": "", "0100007F:10000": "", "01007F:0050": "",
+		"0100007F00:0050": "", "0100007F0100007F:0050": "", "": "", "xx00007F:0050": ""} {
+		if at, err := parseSocketAddress(text); (err == nil) != (want != "") || err == nil && at.String() != want {
+			t.Errorf("%q: %s, %v, want %q", text, at, err, want)
+		}
+	}
+	waits := "   0: 0100007F:0050 0 0A 0 0 0 0 0 77 1\n   1: 0100007F:0051 0 07 0 0 0 0 0 78 1\n   2: 0100007F:0052 0 01 0 0 0 0 0 79 1\n"
+	for proto, port := range map[string]int{"tcp": 0x50, "udp": 0x51} {
+		got, err := parseSockets(proto, "  sl  local_address\n"+waits)
+		if len(got) != 1 || got[77+uint64(port-0x50)].Port != port || err != nil {
+			t.Errorf("%s: %+v, %v, want the one at port %d that waits", proto, got, err, port)
+		}
+	}
 	const head = "  sl  local_address\n"
 	for text, ok := range map[string]bool{
 		head: true,
 		head + "   0: 0100007F:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 77 1\n":      true,
 		head + "   0: 0100007:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 77 1\n":       false,
 		head + "   0: 0100007F:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 seventy 1\n": false,
+		head + "   0: 0100007F:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 77\n":        true,
 		head + "   0: 0100007F:0050\n": true, // cut short
 	} {
-		if _, err := parseSockets("tcp", text); (err == nil) != ok {
+		if _, err := parseSockets("tcp", text); (err == nil) != ok || err != nil && !strings.HasPrefix(err.Error(),
+			"line 2 of the tcp sockets: ") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -1,11 +1,14 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -185,4 +188,45 @@ func FuzzMountinfo(f *testing.F) {
 			t.Errorf("%d links followed", links)
 		}
 	})
+}
+
+// TestFilesystems: how full a mount is, as statfs(2) counts it, here of a file system of a known size.
+func TestFilesystems(t *testing.T) {
+	if !means.Inside(t, unix.CLONE_NEWNS, time.Minute) {
+		return
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("fettle-test", dir, "tmpfs", unix.MS_NOSUID, "size=1m,nr_inodes=100"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	write(t, dir+"/file", strings.Repeat("x", 64<<10))
+	l, err := NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := New(l).Filesystems(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	want := Filesystem{Device: "fettle-test", Mount: dir, Type: "tmpfs", Dev: uint64(st.Dev), Size: 1 << 20,
+		Free: 1<<20 - 64<<10, Avail: 1<<20 - 64<<10,
+		Files: 100, FFree: 98} // the folder and the file
+	i := slices.IndexFunc(all, func(f Filesystem) bool { return f.Mount == dir })
+	if i < 0 {
+		t.Fatalf("%s is not among %+v", dir, all)
+	}
+	got := all[i]
+	if got.Options = ""; got != want || !strings.Contains(all[i].Options, "nosuid") {
+		t.Errorf("%+v\nwant %+v", all[i], want)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := readFilesystems(over, &l.mounts); !errors.Is(err, context.Canceled) {
+		t.Errorf("after its time: %v", err)
+	}
 }

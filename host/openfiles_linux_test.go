@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,6 +125,32 @@ func describe(dir string, files []OpenFile) string {
 		out = append(out, s+" links="+strconv.FormatUint(f.Links, 10))
 	}
 	return strings.Join(out, "; ")
+}
+
+// A process that has ended and that nobody has waited for holds nothing, and is not denied either.
+func TestOpenFilesOfTheDead(t *testing.T) {
+	c := exec.Command(means.Tool(t, "true"))
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	out.Read(make([]byte, 1)) // it ends with the process
+	stat := fmt.Sprintf("/proc/%d/stat", c.Process.Pid)
+	means.Until(t, "the process has ended", func() bool {
+		b, _ := os.ReadFile(stat)
+		return bytes.Contains(b, []byte(") Z "))
+	})
+	w := newScanner(&fileScan{own: &mountTable{}, tables: map[uint64]*mountTable{}})
+	if w.process(c.Process.Pid); w.looked != 0 || len(w.denied) != 0 || len(w.hits) != 0 {
+		t.Errorf("looked into %d, denied %d, hits %v", w.looked, w.denied, w.hits)
+	}
+	if w.process(os.Getpid()); w.looked != 1 {
+		t.Errorf("looked into %d after this one", w.looked)
+	}
 }
 
 // A process with so many descriptors that they are looked at from two sides:
@@ -363,7 +390,9 @@ func TestOpenFilesVanishing(t *testing.T) {
 
 func TestUnlinkedOnPurpose(t *testing.T) {
 	for target, want := range map[string]bool{"/ (deleted)": true, "/memfd:x (deleted)": true, "/usr/sbin/sshd (deleted)": false,
-		"/a (deleted)": false} {
+		"/": true, "/SYSV00000000 (deleted)": true, "/dev/shm/x (deleted)": true, "/proc/1/x": true, "/sys/x": true,
+		"/devices/x (deleted)": false,
+		"/a (deleted)":         false} {
 		if unlinkedOnPurpose(target) != want {
 			t.Errorf("%s: %v", target, !want)
 		}
@@ -396,6 +425,28 @@ func TestOtherPIDs(t *testing.T) {
 	defer unix.Close(fd)
 	if !deeper(fd, make([]byte, 8<<10)) {
 		t.Error("NSpid does not tell")
+	}
+}
+
+func TestMapsLines(t *testing.T) {
+	const line = "7f12a000-7f13b000 r-xp 00022000 fe:01 1573  /usr/lib/a b.so (deleted)"
+	exec := mapping{exec: true, start: 0x7f12a000, end: 0x7f13b000, dev: unix.Mkdev(0xfe, 1), ino: 1573}
+	shared := exec
+	shared.exec = false
+	for text, want := range map[string]mapping{
+		line: exec, strings.Replace(line, "r-xp", "rw-s", 1): shared, strings.Replace(line, "r-xp", "rwxs", 1): exec,
+		strings.Replace(line, "r-xp", "rw-p", 1): {}, strings.TrimSuffix(line, " (deleted)"): {}, strings.Replace(line, "r-xp", "x", 1): {},
+		strings.Replace(line, "/usr", "usr", 1): {}, strings.Replace(line, "1573", "fe", 1): {}, strings.Replace(line, "7f13b000", "end", 1): {},
+		strings.Replace(line, "fe:01", "fe", 1): {}, "7f12a000-7f13b000 r-xp 00022000 fe:01 1573  (deleted)": {}, " (deleted)": {},
+	} {
+		m, ok := parseMapsLine([]byte(text))
+		name := string(m.name)
+		m.name = nil
+		if ok != (want.end != 0) || ok && (m.exec != want.exec || m.start != want.start || m.end != want.end || m.dev != want.dev ||
+			m.ino != want.ino ||
+			name != "/usr/lib/a b.so (deleted)") {
+			t.Errorf("%s: %+v of %q, %v", text, m, name, ok)
+		}
 	}
 }
 

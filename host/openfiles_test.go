@@ -21,6 +21,22 @@ func TestRotatedName(t *testing.T) {
 		{"/var/log/app-1", ""},
 		{"/var/log/app-20261302", ""},
 		{"/var/log/app-20260102-", ""},
+		{"/var/log/app-19990101", "/var/log/app"},
+		{"/var/log/app-20261231", "/var/log/app"},
+		{"/var/log/app-18261231", ""},
+		{"/var/log/app-21000101", ""},
+		{"/var/log/app-20260002", ""},
+		{"/var/log/app-20260100", ""},
+		{"/var/log/app-20260132", ""},
+		{"/var/log/app-2026013", ""},
+		{"/var/log/app-20260102030405123456", "/var/log/app"},
+		{"/var/log/app-202601020304051234567", ""},
+		{"/var/log/app.123", "/var/log/app"},
+		{"/var/log/app.1234", ""},
+		{"/var/log/app.1-2", ""},
+		{"/var/log/.old", ""},
+		{"/var/log/-20260102", ""},
+		{"/var/log/.20260102", ""},
 		{"/var/log/journal/x/system@0005f-1.journal", ""},
 		{"/var/log/python3.11", "/var/log/python3"},
 		{"", ""},
@@ -33,7 +49,8 @@ func TestRotatedName(t *testing.T) {
 
 func TestLogPath(t *testing.T) {
 	for name, want := range map[string]bool{"/var/log/a": true, "/var/log": false, "/opt/x/logs/y/z.log": true,
-		"/opt/log": false, "/home/blog/x": false, "/log/x": true, "": false} {
+		"/opt/log": false, "/home/blog/x": false, "/opt/login/x": false,
+		"/opt/login/logs/x": true, "/opt/logs": false, "/log/x": true, "": false} {
 		if LogPath(name) != want {
 			t.Errorf("LogPath(%q) = %v", name, !want)
 		}

@@ -1,3 +1,3 @@
 package host
 
-var ParseDpkg, ParseRPM = parseDpkg, parseRPM
+var ParseDpkg, ParseRPM, SecretBehind = parseDpkg, parseRPM, secretBehind

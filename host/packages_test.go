@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,27 @@ func TestPackagesElsewhere(t *testing.T) {
 	}
 	if _, err := hosttest.New(t, "-- denied/var/lib/dpkg/status --\n").Packages(t.Context()); err == nil || host.IsAbsent(err) {
 		t.Errorf("denied: %v", err)
+	}
+	const rpm, bash = "-- stat/var/lib/rpm --\ntype dir\n-- command/", " --\nbash\t5.1-6.el9\tx86_64\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"rpm beside an empty dpkg":   {"-- root/var/lib/dpkg/status --\n" + rpm + q + bash, ""},
+		"rpm, and no status.d known": {"-- uncollected/var/lib/dpkg/status.d --\n" + rpm + q + bash, ""},
+		"status.d denied":            {"-- denied/var/lib/dpkg/status.d --\n" + rpm + q + bash, "permission denied"},
+		"a file of it denied": {"-- root/var/lib/dpkg/status.d/a --\nPackage: a\n-- denied/var/lib/dpkg/status.d/b --\n" +
+			"-- stat/var/lib/dpkg/status.d/b --\ntype file\n", "permission denied"},
+		"a file of it broken":   {"-- root/var/lib/dpkg/status.d/a --\nPackage\n", "status.d/a:1:"},
+		"rpm fails":             {rpm + q + " --\nexit 2\n", "rpm -qa: exit status 2"},
+		"rpm not installed":     {"-- stat/var/lib/rpm --\ntype dir\n", host.ErrNoCommand.Error()},
+		"rpm of a root":         {"kind: root\n-- stat/var/lib/rpm --\ntype dir\n", "only rpm on the running host"},
+		"rpm says odd things":   {rpm + q + bash[:4] + "bash 5.1\n", "rpm -qa:1: not of the form"},
+		"the rpm folder denied": {"-- denied/usr/lib/sysimage/rpm --\n" + rpm + q + bash, "permission denied"},
+		"the rpm folder unseen": {"-- uncollected/usr/lib/sysimage/rpm --\n-- command/" + q + bash, ""},
+	} {
+		all, err := hosttest.New(t, c.text).Packages(t.Context())
+		if c.want == "" && (err != nil || len(all) != 1 || all[0].Name != "bash") ||
+			c.want != "" && (err == nil || host.IsAbsent(err) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %+v, %v, want %q", name, all, err, c.want)
+		}
 	}
 	_, err := hosttest.New(t, "-- root/var/lib/dpkg/status --\nPackage: a\n\nVersion: 1\n").Packages(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "/var/lib/dpkg/status:3:") {
@@ -142,5 +164,43 @@ func BenchmarkParseDpkg(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func TestDpkgStatusForms(t *testing.T) {
+	one := []host.Package{{Name: "a", Version: "1", Arch: "all", Status: "installed"}}
+	for text, want := range map[string][]host.Package{
+		"":            {},
+		"\n \n\t\r\n": {},
+		"Package: a\nVersion: 1\nArchitecture: all":                                                 one,
+		"package:a\nVERSION:  1 \nArchitecture:all\nstatus: install ok installed\n":                 one,
+		"Package: a\r\nVersion: 1\r\nArchitecture: all\r\n\r\n":                                     one,
+		"\n\nPackage: a\nSection: b\n Version: 2\nVersion: 1\n#Version: 3\nArchitecture: all\n\n\n": one,
+		"Package: a\nStatus: unpacked\n":                                                            {{Name: "a", Status: "unpacked"}},
+		"Package: a\n \nPackage: b\n": {{Name: "a", Status: "installed"},
+			{Name: "b", Status: "installed"}},
+	} {
+		got, err := host.ParseDpkg("status", []byte(text))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{"Version: 1\n": "status:1:", "Package: a\n\n\nVersion: 1\n\nPackage: b\n": "status:4:",
+		"Package: a\nSection\n": "status:2:", "Package: a\nbad\n": "status:2:", " b\n": "status:1:"} {
+		if got, err := host.ParseDpkg("status", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %+v, %v, want an error of %s", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{"a\t1\tall": "", "a\t1\tall\nb\t1\n": "rpm -qa:2:",
+		"\t1\tall\n": "rpm -qa:1:", "a\t1\tall\tx\n": "rpm -qa:1:"} {
+		got, err := host.ParseRPM([]byte(text))
+		if want == "" && !slices.Equal(got, one) || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%q: %+v, %v, want %q", text, got, err, want)
+		}
+	}
+	for status, want := range map[string]bool{"installed": true, "half-configured": true, "config-files": false, "not-installed": false} {
+		if (host.Package{Status: status}).Installed() != want {
+			t.Errorf("%s: installed %v", status, !want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,6 +88,7 @@ const family = `0:0 755 home /
 1201:1201 777 tmp/tohash ->DIR/hash
 0:0 777 tmp/rootslink ->DIR/hash
 1201:1201 600 tmp/anas anas
+1201:1201 000 tmp/closed closed
 `
 
 // TestRightsOfOwners: from the first folder or link on that is a user's, files
@@ -113,7 +115,8 @@ func TestRightsOfOwners(t *testing.T) {
 		as   func(context.Context) context.Context
 		want string // content; empty: denied
 	}{
-		{"hash", nil, "hash"}, {"sys/tohash", nil, "hash"}, {"tmp/rootslink", nil, "hash"}, {"tmp/anas", nil, "anas"},
+		{"hash", nil, "hash"}, {"sys/tohash", nil, "hash"}, {"tmp/rootslink", nil, "hash"}, {"tmp/anas", nil, "anas"}, {"tmp/closed", nil,
+			"closed"},
 		{"home/ana/own", nil, "own"}, {"home/ana/tomine", nil, "own"}, {"sys/home/ana/own", nil, "own"}, {"home/bo/own", nil, "bos"},
 		{"home/ana/roots", nil, ""}, {"home/ana/tosecret", nil, ""}, {"home/ana/tohash", nil, ""}, {"home/ana/todir/x", nil, ""},
 		{"sys/home/ana/tohash", nil, ""}, {"tmp/tohash", nil, ""}, {"home/ana/tobo", nil, ""}, {"home/ana/../ana/tohash", nil, ""},
@@ -258,5 +261,22 @@ func TestSecretBehindNames(t *testing.T) {
 		if _, err := r.ReadFile(t.Context(), name, 10); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestMembers: what the account files say badly gives nobody any rights, and the first line of a number counts.
+func TestMembers(t *testing.T) {
+	const passwd = "ana:x:1201:1201::/:/bin/sh\nbo:x:1202:50::/:/bin/sh\nalso:x:1201:0::/:/bin/sh\nbad:x:one:0::/:/bin/sh\n" +
+		"worse:x:1204:one::/\n" +
+		"short:x:1205\nfar:x:4294967296:0::/\nlast:x:1206:1206"
+	const group = "team:x:1300:bo,ana\nagain:x:1300:ana\nbad:x:one:ana\nother:x:1301:ana,also,nobody\nshort:x:1302\n" +
+		"root:x:0:worse,bad\nnone:x:1303:\n"
+	m := parseMembers([]byte(passwd), []byte(group))
+	if want := map[uint32]uint32{1201: 1201, 1202: 50, 1206: 1206}; !maps.Equal(m.gid, want) {
+		t.Errorf("primary groups %v, want %v", m.gid, want)
+	}
+	want := map[uint32][]uint32{1201: {1300, 1301}, 1202: {1300}}
+	if !maps.EqualFunc(m.groups, want, slices.Equal) {
+		t.Errorf("further groups %v, want %v", m.groups, want)
 	}
 }

@@ -22,6 +22,8 @@ func TestRules(t *testing.T) {
 		"link set lo up", "link add va type veth peer name vb", "link set va up", "address add 10.9.9.1/24 dev va",
 		"rule add from 10.9.9.0/24 table 100 priority 500", "rule add fwmark 7 table 100 priority 501",
 		"neigh add 10.9.9.7 lladdr 02:00:00:00:00:07 dev va nud permanent",
+		"neigh add 10.9.9.8 lladdr 02:00:00:00:00:08 dev va nud reachable",
+		"neigh add 10.9.9.9 lladdr 02:00:00:00:00:09 dev va nud permanent extern_learn",
 	} {
 		if out, err := exec.Command(ip, strings.Fields(args)...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %s: %v, %s", args, err, out)

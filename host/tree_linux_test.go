@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -196,6 +199,10 @@ func TestRootCannotBeLeft(t *testing.T) {
 		if string(b) != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %q, %v; want %q, %v", c.name, b, err, c.want, c.err)
 		}
+		var pe *fs.PathError
+		if err != nil && (!errors.As(err, &pe) || pe.Path != c.name) {
+			t.Errorf("%s: %v names another file", c.name, err)
+		}
 		st, serr := r.Stat(t.Context(), c.name, true)
 		if c.err == nil && (serr != nil || st.Size != int64(len(c.want))) {
 			t.Errorf("stat of %s: %+v, %v", c.name, st, serr)
@@ -314,5 +321,102 @@ func TestFoldersAreListedWithinBounds(t *testing.T) {
 	cancel()
 	if es, err := live.ReadDir(over, dir); !errors.Is(err, context.Canceled) {
 		t.Errorf("after its time: %d, %v", len(es), err)
+	}
+}
+
+// TestExtract: a file is handed over as a stream that ends with its asker's time; what only a user may read, to nobody.
+func TestExtract(t *testing.T) {
+	means.Root(t)
+	dir := reachable(t)
+	build(t, dir, "0:0 644 kernel image\n1201:1201 700 ana /\n1201:1201 600 ana/own own\n")
+	l, err := NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, errBad := New(l), errors.New("no kernel")
+	read := func(r io.Reader) (string, error) {
+		b, err := io.ReadAll(r)
+		return string(b), err
+	}
+	over, cancel := context.WithCancel(t.Context())
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		file string
+		of   func(io.Reader) (string, error)
+		want string
+		err  error
+	}{
+		"whole":        {t.Context(), "/kernel", read, "image", nil},
+		"absent":       {t.Context(), "/none", read, "", ErrAbsent},
+		"no file":      {t.Context(), "", read, "", ErrNotRegular},
+		"a user's":     {t.Context(), "/ana/own", read, "", ErrDenied},
+		"no good":      {t.Context(), "/kernel", func(io.Reader) (string, error) { return "", errBad }, "", errBad},
+		"out of time":  {over, "/kernel", func(r io.Reader) (string, error) { cancel(); return read(r) }, "", context.Canceled},
+		"a one-time's": {t.Context(), "/.google_authenticator", read, "", ErrSecret},
+	} {
+		got, err := Extract(c.ctx, h, name, dir+c.file, c.of)
+		if got != c.want || !errors.Is(err, c.err) || err != nil && !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %q, %v, want %q, %v", name, got, err, c.want, c.err)
+		}
+	}
+}
+
+// TestModes: what stat(2) tells comes out as it is, of each kind of file.
+func TestModes(t *testing.T) {
+	for mode, want := range map[uint32]fs.FileMode{
+		unix.S_IFREG | 0o4711: fs.ModeSetuid | 0o711, unix.S_IFREG | 0o2755: fs.ModeSetgid | 0o755,
+		unix.S_IFDIR | 0o1777: fs.ModeDir | fs.ModeSticky | 0o777,
+		unix.S_IFLNK | 0o777:  fs.ModeSymlink | 0o777, unix.S_IFIFO: fs.ModeNamedPipe, unix.S_IFSOCK: fs.ModeSocket,
+		unix.S_IFBLK | 0o660: fs.ModeDevice | 0o660,
+		unix.S_IFCHR:         fs.ModeDevice | fs.ModeCharDevice,
+	} {
+		st := unix.Stat_t{Mode: mode, Uid: 1, Gid: 2, Size: 3, Nlink: 4, Dev: 5, Ino: 6, Mtim: unix.Timespec{Sec: 7, Nsec: 8}}
+		if got, want := infoOf(&st), (Info{want, 1, 2, 3, 4, 5, 6, time.Unix(7, 8).UTC()}); got != want {
+			t.Errorf("%o: %+v, want %+v", mode, got, want)
+		}
+	}
+}
+
+// TestRootFolders: a folder that is not there is none, and what shows running state is not looked at.
+func TestRootFolders(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/proc/version", "x")
+	write(t, dir+"/process", "x")
+	if err := os.Symlink("version", dir+"/proc/link"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewRoot(dir + "/none"); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), dir+"/none") {
+		t.Errorf("no folder: %v", err)
+	}
+	r, err := NewRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ctx := t.Context()
+	for _, c := range []struct {
+		name string
+		want error
+	}{{"/proc/version", ErrNotRunning}, {"/proc", ErrNotRunning}, {"/process", nil}, {"/none", ErrAbsent}} {
+		_, err1 := r.ReadFile(ctx, c.name, 9)
+		_, err2 := r.Stat(ctx, c.name, true)
+		_, err3 := r.Stat(ctx, c.name, false)
+		for _, err := range []error{err1, err2, err3} {
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s: %v, want %v", c.name, err, c.want)
+			}
+		}
+	}
+	_, err1 := r.ReadDir(ctx, "/proc")
+	_, err2 := r.Readlink(ctx, "/proc/link")
+	_, err3 := r.Table(ctx, TableLinks)
+	_, err4 := r.Command(ctx, Command{Name: "dmesg"})
+	for op, err := range map[string]error{"readdir /proc: ": err1, "readlink /proc/link: ": err2, "": errors.Join(err3, err4)} {
+		if !errors.Is(err, ErrNotRunning) || !strings.HasPrefix(err.Error(), op) {
+			t.Errorf("%v, want one that begins with %q", err, op)
+		}
+	}
+	if r.Kind() != KindRoot || r.Name() != dir || New(r).Running() || r.Identity().EUID != os.Geteuid() {
+		t.Errorf("%s of %s: %+v", r.Kind(), r.Name(), r.Identity())
 	}
 }

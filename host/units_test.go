@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"fettle/host"
@@ -31,6 +32,7 @@ FragmentPath=/lib/systemd/system/ssh.service
 UnitFileState=enabled
 MainPID=812
 CanReload=yes
+RefuseManualStart=yes
 RefuseManualStop=no
 NeedDaemonReload=yes
 `)
@@ -40,7 +42,13 @@ NeedDaemonReload=yes
 	}
 	want := host.Unit{Name: "ssh.service", ID: "ssh.service", LoadState: "loaded", ActiveState: "active", SubState: "running",
 		UnitFileState: "enabled", FragmentPath: "/lib/systemd/system/ssh.service", Type: "notify", MainPID: 812, CanReload: true,
+		NoManualStart:     true,
 		NeedsDaemonReload: true}
+	for state, active := range map[string]bool{"reloading": true, "activating": false, "failed": false} {
+		if (host.Unit{ActiveState: state}).Active() != active {
+			t.Errorf("%s is active: %v", state, !active)
+		}
+	}
 	if us["ssh.service"] != want || !want.Active() {
 		t.Errorf("ssh: %+v", us["ssh.service"])
 	}
@@ -91,5 +99,20 @@ func TestUnitsNone(t *testing.T) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})
+	}
+}
+
+// TestTroubledUnits: what systemctl lists is told, and that it lists nothing is not taken for no trouble.
+func TestTroubledUnits(t *testing.T) {
+	const line = "-- command/systemctl list-units --state=failed,auto-restart --all --plain --no-legend --no-pager --\n"
+	for text, want := range map[string]string{
+		systemd + line + "a.service loaded failed failed A\n": "", systemd + line + "exit 1\n": "failed with status 1",
+		systemd: host.ErrNoCommand.Error(),
+	} {
+		us, err := hosttest.New(t, text).TroubledUnits(t.Context())
+		if want == "" && (err != nil || len(us) != 1 || us[0].Name != "a.service" || us[0].SubState != "failed") ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %+v, %v, want %q", text, us, err, want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fettle/engine/trap"
 	"fettle/host"
@@ -189,12 +190,28 @@ func TestHints(t *testing.T) {
 	if text, act := paragraph(all); act != "do it" || text != "a: one; b: two; c: three" {
 		t.Errorf("%q, %q", text, act)
 	}
-	got := unknowns(&Meta{}, []trap.Result{result("a", trap.Outcome{Reason: "odd"}), result("b",
+	got := unknowns(&Meta{}, []trap.Result{result("a", trap.Outcome{Reason: "odd"}, trap.Outcome{Subject: "s", Reason: "odd"}), result("b",
 		trap.Outcome{Reason: "x: " + host.ErrDenied.Error()},
 		trap.Outcome{Subject: "s", Reason: "y: " + host.ErrDenied.Error()}), result("c", trap.Outcome{Reason: host.ErrDenied.Error()}),
 		result("d", trap.Outcome{Status: "future"}), result("e", trap.Outcome{Summary: "says"})})
 	if len(got) != 4 || strings.Join(got[0].who, " ") != "b c" || got[1].first != "odd" || got[2].first != "no reason given (status future)" ||
 		got[3].first != "says" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestLineOfNagios: the line is as long as the oldest NRPE lets through, with as many names as fit and all its figures.
+func TestLineOfNagios(t *testing.T) {
+	for _, n := range []int{0, 1, 20, 200} {
+		var b strings.Builder
+		names := slices.Repeat([]string{"warning something"}, n)
+		if err := (NagiosLine{Of: "40 hosts: ", Names: names, Took: time.Second}).Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		line := b.String()
+		if len(line) > nagiosMax || n == 200 && len(line) < nagiosMax-2*len(names[0])-len(", and 100000 more") ||
+			!strings.HasSuffix(line, " time=1.000s;;;0\n") || strings.Count(line, "warning something") < min(n, 20) {
+			t.Errorf("%d names: %d bytes: %s", n, len(line), line)
+		}
 	}
 }

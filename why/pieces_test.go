@@ -60,7 +60,8 @@ func TestStem(t *testing.T) {
 	}
 	for w, want := range map[string]string{"bus": "bus", "class": "class", "status": "status", "this": "this", "ldaps": "ldaps",
 		"locales": "locale",
-		"eth0s":   "eth0s", "a_bs": "a_bs", "gas": "gas", "ties": "tie", "ring": "ring", "bed": "bed", "string": "string", "speed": "spee"} {
+		"eth0s":   "eth0s", "a_bs": "a_bs", "gas": "gas", "ties": "tie", "ring": "ring", "bed": "bed", "string": "string", "speed": "spee",
+		"need": "need"} {
 		if got := stem(w); got != want {
 			t.Errorf("%s: %s, want %s", w, got, want)
 		}

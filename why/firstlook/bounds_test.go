@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"fettle/internal/means"
 )
 
 // memory is how much lives on the heap.
@@ -16,6 +18,21 @@ func memory() uint64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// TestLoopsEnd: whatever the text, and before any other test would wait for it.
+func TestLoopsEnd(t *testing.T) {
+	means.Ends(t)
+	for _, text := range []string{"", "7", "a7", "xy 7ab", "7 8", "\xff7\x00", strings.Repeat("z9 ", 100)} {
+		if got := string(masked(nil, []byte(text))); len(got) > len(text) || strings.ContainsAny(got, "0123456789") {
+			t.Errorf("%q: masked %q", text, got)
+		}
+		if score, said := worst(text); score > 0 {
+			t.Errorf("%q says %q", text, said)
+		}
+		var p parser
+		p.line([]byte(`{"a":` + text + `,"b":["` + text + `"]}`))
+	}
 }
 
 // TestMemoryIsBounded reads logs in which no two lines are alike, a line without an end, and entries

@@ -229,6 +229,13 @@ func TestNamesInText(t *testing.T) {
 		"listen tcp 127.0.0.1:9100: bind: address already in use":        "port 9100",
 		"cannot read /home/ana/.ssh/id_rsa or /etc/shadow":               "",
 		"reading /dev/nvme0n1p2 failed":                                  "disk nvme0n1p2",
+		"a.service a.service b.socket c.mount d.timer":                   "unit a.service, unit b.socket",
+		"sda sda1, vdb and dm-0 of /dev/mapper/x":                        "disk sda, disk sda1, disk vdb",
+		"port 0, then port 443":                                          "",
+		"port 65535":                                                     "port 65535",
+		"[::1]:8080 or *:9 or localhost:10":                              "port 8080",
+		"/etc/a/, (/usr/b): '/var/c.':":                                  "file /etc/a, file /usr/b, file /var/c",
+		"/etcetera/x /dev/sda9999 /dev/null":                             "",
 		"see http://example.org/usr/x and s/etc/passwd for user=/bin/sh": "file /bin/sh",
 	} {
 		var got []string
@@ -262,5 +269,36 @@ func TestNewAgainstTheDaysBefore(t *testing.T) {
 	}
 	if text := r.Text(80); strings.Count(text, "new: not in the 7 days before") != 1 {
 		t.Error(text)
+	}
+}
+
+// TestAnswerAsksWhatIsAsked: without days the journal before is left alone, and a journal that cannot be read is told.
+func TestAnswerAsksWhatIsAsked(t *testing.T) {
+	h, w := onHost(t, "")
+	if here := Answer(t.Context(), h, ask(ownLog, 0)); here.Known != nil || here.Compared != 0 ||
+		slices.ContainsFunc(w.asked, func(a string) bool { return strings.Contains(a, "--since") }) {
+		t.Errorf("%+v after %q", here, w.asked)
+	}
+	h, _ = onHost(t, "") // no journal of the days before
+	if here := Answer(t.Context(), h, ask(ownLog, 7)); !here.Own || here.Known != nil || here.Compared != 0 || len(here.Facts) == 0 {
+		t.Errorf("%+v", here)
+	}
+	elsewhere := strings.ReplaceAll(ownLog, "nginx", "other")
+	h, _ = onHost(t, "-- "+bootJournal+" SYSLOG_IDENTIFIER=other --\nexit 1\n")
+	if here := Answer(t.Context(), h, ask(elsewhere, 0)); here.Own || !strings.Contains(here.Reason, "could not be read: journalctl failed") {
+		t.Errorf("%+v", here)
+	}
+	h, _ = onHost(t, "-- "+bootJournal+" SYSLOG_IDENTIFIER=other --\n\n")
+	if here := Answer(t.Context(), h, ask(elsewhere, 0)); here.Own || !strings.Contains(here.Reason, "does not have these lines") {
+		t.Errorf("%+v", here)
+	}
+	q := ask(ownLog, 0)
+	for i := range 20 { // more than are looked at
+		q.Claims[0].Things = []Thing{{"port", fmt.Sprint(100 + i)}}
+		q.Claims = append(q.Claims, q.Claims[0])
+	}
+	h, _ = onHost(t, "")
+	if here := Answer(t.Context(), h, q); len(here.Facts) > 12 || !here.Own {
+		t.Errorf("%d facts", len(here.Facts))
 	}
 }

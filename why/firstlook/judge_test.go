@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"x failed": `it says "failed"`, "x crashed: i/o error": `it says "i/o error"`, "segfault of a panic": `it says "segfault"`,
-		"timed out: not found": `it says "not found"`, "kernel bug: x": `it says "kernel bug"`, "FooException": `it says "exception"`, "raw_read_error_rate": "",
+		"timed out: not found": `it says "not found"`, "kernel bug: x": `it says "kernel bug"`, "failed: FooException": `it says "failed"`, "x dropped: FooException": `it says "exception"`, "FooException": `it says "exception"`, "raw_read_error_rate": "",
 		"no errors": "", "": "", "failed2": "", "ERROR x is odd": `the program calls it an error; it says "error"`,
 	} {
 		if text == "timed out: not found" { // of two that are as bad, the first of the list
@@ -197,5 +197,83 @@ func TestBefore(t *testing.T) {
 		if got := l.Report().Before; len(got) != want {
 			t.Errorf("%d lines before: %q", lines, texts(got))
 		}
+	}
+}
+
+// TestWeights: what makes a message stand out more, or less, than its own words do.
+func TestWeights(t *testing.T) {
+	log := func(lines, records int64) *Look { return &Look{lines: lines, records: records} }
+	said := func(score float64, count, last int64) *group {
+		return &group{verdict: verdict{score: score}, count: count, lastLine: last}
+	}
+	lastWords, mildLastWords := said(5, 1, 1), said(1, 1, 1)
+	lastWords.lastWords, mildLastWords.lastWords = 1, 1
+	first := said(5, 1, 1)
+	began := log(10, 10)
+	began.firstFailure = first
+	for name, c := range map[string]struct {
+		l    *Look
+		g    *group
+		more float64 // than its words
+	}{
+		"by itself":                      {log(10, 10), said(5, 1, 1), 0},
+		"last words":                     {log(10, 10), lastWords, 2},
+		"mild last words":                {log(10, 10), mildLastWords, 3},
+		"the first failure":              {began, first, 1.5},
+		"another failure":                {began, said(5, 1, 2), 0},
+		"to the end of a short log":      {log(49, 49), said(5, 1, 49), 0},
+		"to the end":                     {log(50, 50), said(5, 1, 46), 0.7},
+		"nearly to the end":              {log(50, 50), said(5, 1, 45), 0},
+		"chatter in a short log":         {log(20, 20), said(1, 10, 1), 0},
+		"chatter":                        {log(21, 21), said(1, 10, 1), -1},
+		"rare, and no failure":           {log(21, 21), said(1, 1, 1), 0},
+		"all the time":                   {log(1000, 201), said(5, 41, 1), -1},
+		"all the time, of a shorter log": {log(1000, 200), said(5, 41, 1), 0},
+		"a fifth of the time":            {log(1000, 205), said(5, 41, 1), 0},
+	} {
+		if more := c.l.weight(c.g) - c.g.verdict.score; more < c.more-1e-9 || more > c.more+1e-9 {
+			t.Errorf("%s: %+.1f, want %+.1f", name, more, c.more)
+		}
+	}
+}
+
+// TestReportOfUnitsWithoutNames: where systemd does not say which unit failed, what was said just before counts.
+func TestReportOfUnitsWithoutNames(t *testing.T) {
+	const failed = "systemd[1]: Start request repeated too quickly."
+	for name, c := range map[string]struct {
+		log  []string
+		want string
+	}{
+		"just before":    {[]string{"app[1]: parsing a file", failed}, "parsing a file"},
+		"before systemd": {[]string{"app[1]: parsing a file", "systemd[1]: Started b.", failed}, "parsing a file"},
+		"four lines before": {append(append([]string{"app[1]: parsing a file"}, repeated(3, "systemd[1]: Started b.")...), failed),
+			"parsing a file"},
+		"long before": {append(append([]string{"app[1]: parsing a file"}, repeated(4, "systemd[1]: Started b.")...), failed), ""},
+		"nearest":     {[]string{"a[1]: one of these", "b[1]: two of those", failed}, "two of those"},
+	} {
+		got := ""
+		for _, g := range syslog(c.log...).groups.all {
+			if g.lastWords > 0 {
+				got += g.text
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestFirstWordsOfALog: the first line of a long log began nothing, that of a short one may have.
+func TestFirstWordsOfALog(t *testing.T) {
+	for n, want := range map[int]int{nearLines - 2: 1, nearLines - 1: 0} {
+		log := append([]string{"udev[1]: plugged in"}, repeated(n, "cron[1]: cannot go on with it")...)
+		if got := syslog(append(log, "cron[1]: cannot go on with it")...).Report(); len(got.Before) != want {
+			t.Errorf("%d messages: %d began before: %+v", got.Messages, len(got.Before), got.Before)
+		}
+	}
+	l := New()
+	l.Write([]byte("Jan  2 03:04:05 h a[1]: plugged in\nJan  2 03:04:04 h a[1]: cannot read it, by an earlier clock\n"))
+	if got := l.Report(); len(got.Before) != 0 {
+		t.Errorf("what was said later began before: %+v", got.Before)
 	}
 }

@@ -9,6 +9,15 @@ func TestMasked(t *testing.T) {
 		"id c46a21c3-e8ad-4a3a-9429-86e6b": "id #-#-#-#-#",
 		"dead beef":                        "dead beef",
 		"10.0.0.1:443":                     "#.#.#.#:#",
+		"":                                 "",
+		"7":                                "#",
+		"ab7":                              "#",
+		"7ab":                              "#",
+		"xy7":                              "xy#",
+		"7xy8z9":                           "#xy#z#",
+		"no number":                        "no number",
+		"7 8":                              "# #",
+		"md127p1: DEAD1 ä7":                "md#p#: # ä#",
 	} {
 		if got := string(masked(nil, []byte(in))); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

@@ -1,6 +1,8 @@
 package firstlook
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -78,28 +80,39 @@ func TestLines(t *testing.T) {
 		host, by, text string
 		prio           int
 	}{
-		"Jan  2 03:04:05 web1 nginx[7]: it failed":                         {"web1", "nginx", "it failed", -1},
-		"Jan  2 03:04:05 web1 nginx:":                                      {"web1", "nginx", "", -1},
-		"Jan  2 03:04:05 web1 nginx[7]:":                                   {"web1", "nginx", "", -1},
-		"Jan  2 03:04:05 web1 nginx[7: it failed":                          {"", "", "web1 nginx[7: it failed", -1},
-		"Jan  2 03:04:05 it failed: badly":                                 {"it", "failed", "badly", -1},
-		"Jan  2 03:04:05 it, failed: badly":                                {"", "", "it, failed: badly", -1},
-		"Jan  2 03:04:05 web1: failed: badly":                              {"", "", "web1: failed: badly", -1},
-		"Jan  2 03:04:05 a=b failed: badly":                                {"", "", "a=b failed: badly", -1},
-		"Jan  2 03:04:05 alone":                                            {"", "", "alone", -1},
-		"Jan  2 03:04:05 web1 kernel: [    5.5] sda: gone":                 {"web1", "kernel", "sda: gone", -1},
-		"Jan  2 03:04:05 web1 app: [    5.5] sda: gone":                    {"web1", "app", "[    5.5] sda: gone", -1},
-		"<11>Jan  2 03:04:05 web1 nginx: it failed":                        {"web1", "nginx", "it failed", 3},
-		"<6>[    5.5] sda: gone":                                           {"", "kernel", "sda: gone", 6},
-		"<191>1 2026-01-02T03:04:05Z web1 app 7 ID - it failed":            {"web1", "app", "it failed", 7},
-		`<11>1 2026-01-02T03:04:05Z web1 app 7 ID [x y="z"] it failed`:     {"web1", "app", "it failed", 3},
-		"<11>1 2026-01-02T03:04:05Z web1 app 7 ID it failed":               {"web1", "app", "it failed", 3},
-		"2026-01-02T03:04:05Z web1 app 7 ID - it failed":                   {"", "", "web1 app 7 ID - it failed", -1},
-		"<192>it failed":                                                   {"", "", "<192>it failed", -1},
-		"<>it failed":                                                      {"", "", "<>it failed", -1},
-		"<x>it failed":                                                     {"", "", "<x>it failed", -1},
-		"<1234>it failed":                                                  {"", "", "<1234>it failed", -1},
-		"web_1  | it failed":                                               {"", "web_1", "it failed", -1},
+		"Jan  2 03:04:05 web1 nginx[7]: it failed":                     {"web1", "nginx", "it failed", -1},
+		"Jan  2 03:04:05 web1 nginx:":                                  {"web1", "nginx", "", -1},
+		"Jan  2 03:04:05 web1 nginx[7]:":                               {"web1", "nginx", "", -1},
+		"Jan  2 03:04:05 web1 nginx[7: it failed":                      {"", "", "web1 nginx[7: it failed", -1},
+		"Jan  2 03:04:05 it failed: badly":                             {"it", "failed", "badly", -1},
+		"Jan  2 03:04:05 it, failed: badly":                            {"", "", "it, failed: badly", -1},
+		"Jan  2 03:04:05 web1: failed: badly":                          {"", "", "web1: failed: badly", -1},
+		"Jan  2 03:04:05 a=b failed: badly":                            {"", "", "a=b failed: badly", -1},
+		"Jan  2 03:04:05 alone":                                        {"", "", "alone", -1},
+		"Jan  2 03:04:05 web1 kernel: [    5.5] sda: gone":             {"web1", "kernel", "sda: gone", -1},
+		"Jan  2 03:04:05 web1 app: [    5.5] sda: gone":                {"web1", "app", "[    5.5] sda: gone", -1},
+		"<11>Jan  2 03:04:05 web1 nginx: it failed":                    {"web1", "nginx", "it failed", 3},
+		"<6>[    5.5] sda: gone":                                       {"", "kernel", "sda: gone", 6},
+		"<191>1 2026-01-02T03:04:05Z web1 app 7 ID - it failed":        {"web1", "app", "it failed", 7},
+		`<11>1 2026-01-02T03:04:05Z web1 app 7 ID [x y="z"] it failed`: {"web1", "app", "it failed", 3},
+		"<11>1 2026-01-02T03:04:05Z web1 app 7 ID it failed":           {"web1", "app", "it failed", 3},
+		"2026-01-02T03:04:05Z web1 app 7 ID - it failed":               {"", "", "web1 app 7 ID - it failed", -1},
+		"<192>it failed":                                               {"", "", "<192>it failed", -1},
+		"<>it failed":                                                  {"", "", "<>it failed", -1},
+		"<x>it failed":                                                 {"", "", "<x>it failed", -1},
+		"<1234>it failed":                                              {"", "", "<1234>it failed", -1},
+		"web_1  | it failed":                                           {"", "web_1", "it failed", -1},
+		"<6>":                                                          {"", "", "", 6}, "<6": {"", "", "<6", -1}, "<0>it failed": {"", "",
+			"it failed", 0},
+		`{"A":{"b":1,"c":"d"},"MESSAGE":"x"}`:                              {"", "", "x", -1},
+		`{"A":[],"B":-1.5,"MESSAGE":"x"}`:                                  {"", "", "x", -1},
+		`{"A":"x\\","MESSAGE":"y","PRIORITY":"7"}`:                         {"", "", "y", 7},
+		`{"A":["\"]",{"b":"}"}],"MESSAGE":"y","PRIORITY":"-1"}`:            {"", "", "y", -1},
+		`{"MESSAGE":"y","A":1`:                                             {"", "", "y", -1},
+		`{"MESSAGE":`:                                                      {"", "", `{"MESSAGE":`, -1},
+		`{"MESSAGE"`:                                                       {"", "", `{"MESSAGE"`, -1},
+		`{"MESSAGE":"y","_COMM":"c","SYSLOG_IDENTIFIER":"s"}`:              {"", "s", "y", -1},
+		`{"MESSAGE":"y","_SYSTEMD_UNIT":"u","UNIT":"v"}`:                   {"", "", "y", -1},
 		"a b | it failed":                                                  {"", "", "a b | it failed", -1},
 		strings.Repeat("c", 61) + " | it failed":                           {"", strings.Repeat("c", 61), "it failed", -1},
 		strings.Repeat("c", 62) + " | it failed":                           {"", "", strings.Repeat("c", 62) + " | it failed", -1},
@@ -169,5 +182,76 @@ func TestHostNames(t *testing.T) {
 		if got := strings.Join(wrapped(long, 13, "> ", "  ", n), "|"); got != want {
 			t.Errorf("%d lines: %q, want %q", n, got, want)
 		}
+	}
+}
+
+// TestPartsOfStamps: stamps that a line ends in, or that are cut short, are as long as they are.
+func TestPartsOfStamps(t *testing.T) {
+	for text, want := range map[string]int{"[5.5]": 5, "[5.5] x": 6, "[ 5.5] x": 7, "[5.] x": 5, "[5.]": 0, "[5.5": 0, "[5.": 0, "[1234": 0,
+		"[123.": 0,
+		"[5x5]": 0, "[x": 0,
+		"[5]": 0, "": 0, "[5.5][T1] x": 10, "[5.5][ C12]x": 11, "[5.5][T1": 5, "[5.5][": 5, "[5.5][T": 5, "[5.5][   ": 5, "[5.5][X1] x": 5,
+		"[   ": 0} {
+		if got := kernelLen([]byte(text)); got != want {
+			t.Errorf("%q: the kernel's stamp has %d bytes, want %d", text, got, want)
+		}
+	}
+	for text, want := range map[string]int{"12:34:56": 8, "12:34:56.": 8, "12:34:56.5": 10, "12:34:56,123 x": 12, "12:34:56,": 8,
+		"12:34:56Z": 9, "12:34:56.5Z": 11,
+		"12:34:56+": 8, "12:34:56+1": 8, "12:34:56+01": 11, "12:34:56-01:00": 14, "12:34:56-01:00x": 14, "12:34:5": 0, "1:34:56x": 0,
+		"123:4:56": 0} {
+		if got := clockLen([]byte(text)); got != want {
+			t.Errorf("%q: the time has %d bytes, want %d", text, got, want)
+		}
+	}
+	for text, want := range map[string]int{"Jan 2 03:04:05 2016 x": 20, "Jan 2 03:04:05 2016": 15, "Jan 2 03:04:05 ": 15, "Jan 2 03:04:05": 14,
+		strings.Repeat("m", 16) + " 2 03:04:05": 27, strings.Repeat("m", 17) + " 2 03:04:05": 0, "Jan 2 ": 0, "Jan 12": 0, "Jan .2 03:04:05": 15,
+		"Jan":     0,
+		"Sun Jan": 0, "Sun J 2 03:04:05": 0} {
+		if got := monthLen([]byte(text)); got != want {
+			t.Errorf("%q: the date has %d bytes, want %d", text, got, want)
+		}
+	}
+}
+
+// TestNamesOfALog: the hosts and boots that lines name, each once and no more than have room; those that name none add none.
+func TestNamesOfALog(t *testing.T) {
+	const boot = "0123456789abcdef0123456789abcdef"
+	l := New()
+	l.Write([]byte("-- Boot " + boot[:31] +
+		"0 --\nJan  2 03:04:05 b x[1]: y\nno host: here\nJan  2 03:04:05 a x[1]: y\nJan  2 03:04:05 b x[1]: y\n" +
+		`{"MESSAGE":"m","_BOOT_ID":"` + boot + `","_HOSTNAME":"a"}` + "\n" + `{"MESSAGE":"m","_BOOT_ID":"short"}` + "\n" + `{"MESSAGE":"m","_BOOT_ID":""}` + "\n" +
+		"-- Boot 01234567-89ab-cdef-0123-456789abcdef --\n-- Boot\n"))
+	if r := l.Report(); !slices.Equal(r.Hosts, []string{"a", "b"}) || !slices.Equal(l.Boots(), []string{boot[:31] + "0", boot}) {
+		t.Errorf("hosts %q, boots %q", r.Hosts, l.Boots())
+	}
+	many := New()
+	for i := range maxNames + 1 {
+		fmt.Fprintf(many, `{"MESSAGE":"m","_BOOT_ID":"%032x","_HOSTNAME":"h%d"}`+"\n", i, i)
+	}
+	if r := many.Report(); len(r.Hosts) != maxNames || len(many.Boots()) != maxNames {
+		t.Errorf("%d hosts, %d boots, want %d", len(r.Hosts), len(many.Boots()), maxNames)
+	}
+}
+
+// TestPriorities: a message is as grave as the gravest of its lines.
+func TestPriorities(t *testing.T) {
+	for prios, want := range map[string]int{"3": 3, "6 3 5": 3, "3 0": 0, "0 3": 0, "- 5": 5, "5 -": 5, "-": -1, "7 7": 7} {
+		l := New()
+		for p := range strings.FieldsSeq(prios) {
+			fmt.Fprintf(l, `{"MESSAGE":"same text","SYSLOG_IDENTIFIER":"a","PRIORITY":"%s"}`+"\n", p)
+		}
+		got := -1
+		if p := l.Report().Groups[0].Priority; p != nil {
+			got = *p
+		}
+		if got != want {
+			t.Errorf("of %s: %d, want %d", prios, got, want)
+		}
+	}
+	l := New()
+	fmt.Fprintf(l, `{"MESSAGE":"same text","PRIORITY":"6"}`+"\n"+`{"MESSAGE":"same text","PRIORITY":"2"}`+"\n")
+	if r := l.Report(); !r.Failing || !slices.Contains(r.Groups[0].Why, "its priority is crit") {
+		t.Errorf("%+v", r.Groups)
 	}
 }

@@ -2,12 +2,14 @@ package firstlook
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
 	"fettle/internal/means"
+	"fettle/why/meaning"
 )
 
 func TestFuzz(t *testing.T) { means.Fuzz(t) }
@@ -164,6 +166,65 @@ func TestNothingFails(t *testing.T) {
 		"no error was found", "Background saving terminated with success", "err=0 text=", "Raw_Read_Error_Rate changed from 83 to 82"} {
 		if r := looked("Jan 11 16:37:20 web1 app[1]: " + line + "\n"); r.Failing {
 			t.Errorf("%q: %v", line, r.Groups[0].Why)
+		}
+	}
+}
+
+// TestText: who said it, how often and when, what it means, what began before and what the host knows, each where it is known.
+func TestText(t *testing.T) {
+	known, unknown := true, false
+	mean := []meaning.Meaning{{Term: "ENOMEM", Says: "no memory"}, {Term: "B", Says: "b"}, {Term: "C", Says: "c"}}
+	for want, r := range map[string]Report{
+		"It has no messages.":                              {},
+		"What stands out in 1 line:\n1. a, 1 time\n   | x": {Messages: 1, Failing: true, Groups: []Group{{By: "a", Text: "x", Count: 1}}},
+		"What stands out in 2 lines, t1 to t2:\n1. line 7, 2 times, t1 to t2\n   | x\n   ENOMEM = no memory\n   B = b": {Messages: 2,
+			Failing: true,
+			First:   "t1", Last: "t2", Groups: []Group{{FirstLine: 7, Text: "x", Count: 2, First: "t1", Last: "t2", Meanings: mean}}},
+		"What stands out in 3 lines:\n1. a on h, 2 times, t1\n   | x\n2. b, 1 time, t1\n   | y": {Messages: 3, Failing: true, First: "t1",
+			Last:  "t1",
+			Hosts: []string{"h", "i"}, Groups: []Group{{By: "a", Host: "h", Text: "x", Count: 2, First: "t1", Last: "t1"},
+				{By: "b", Text: "y", Count: 1, First: "t1", Last: "t2"}}},
+		"No line says that something failed. The rarest in 9 lines:\n1. a, 1 time\n   | x": {Messages: 9, Hosts: []string{"h"},
+			Groups: []Group{{By: "a", Host: "h", Text: "x", Count: 1}}},
+		"What its words say:\n   | x": {Messages: 1, Failing: true, Groups: []Group{{Text: "x", Count: 1}}},
+		"What stands out in 2 lines:\n1. line 1, 1 time\n   | x": {Messages: 2, Failing: true, Groups: []Group{{Text: "x", FirstLine: 1,
+			Count: 1}}},
+		"What stands out in 9 lines:\n1. a, 1 time (new: not in the 7 days before)\n   | x\n2. b, 1 time\n   | y": {Messages: 9, Failing: true,
+			Here: &Here{Compared: 7}, Groups: []Group{{By: "a", Text: "x", Count: 1, Known: &unknown}, {By: "b", Text: "y", Count: 1,
+				Known: &known}}},
+		"What stands out in 9 lines:\n1. a, 1 time\n   | x\n3. c, 1 time\n   | z": {Messages: 9, Failing: true, Groups: []Group{
+			{By: "a", Text: "x", Count: 1, Effect: true}, {By: "b", Text: "y", Count: 1, Effect: true}, {By: "c", Text: "z", Count: 1}}},
+		"What stands out in 9 lines:\n1. a, 1 time\n   | x\nBegan shortly before the first failure:\n   | t0 b: y\n   | z\nThis host now:\n" +
+			"   p: up\n     fettle check tr: it is\n   q: down\n   r: away\n   more: look": {Messages: 9, Failing: true,
+			Groups: []Group{{By: "a", Text: "x", Count: 1}}, Before: []Group{{By: "b", Text: "y", First: "t0"}, {Text: "z"}},
+			Here: &Here{Own: true, Facts: []Fact{{Thing: Thing{"unit", "p"}, Says: "up", Command: "look", Trap: "tr", Finding: "it is"},
+				{Thing: Thing{"unit", "q"}, Says: "down"}, {Thing: Thing{"unit", "r"}, Says: "away"}, {Thing: Thing{"unit", "s"}, Says: "lost"}}}},
+		"What stands out in 8 lines:\n1. a, 1 time\n   | x": {Messages: 8, Failing: true, Groups: []Group{{By: "a", Text: "x", Count: 1}},
+			Here: &Here{Facts: []Fact{{Thing: Thing{"unit", "p"}, Says: "of another host"}}}},
+	} {
+		if got := r.Text(80); got != "No known trap matches this.\n"+want+"\n" {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+	r := Report{Messages: 9, Failing: true, Groups: slices.Repeat([]Group{{By: "a", Text: strings.Repeat("word ", 40), Count: 1,
+		Meanings: mean}}, shown)}
+	if n := strings.Count(r.Text(80), "\n"); n > Rows || n < Rows-5 {
+		t.Errorf("%d lines of %d:\n%s", n, Rows, r.Text(80))
+	}
+}
+
+// TestSettle: what a host says of claims goes to the groups that they are of.
+func TestSettle(t *testing.T) {
+	yes := true
+	r := Report{Groups: make([]Group, 2)}
+	r.Settle(Here{Known: []*bool{nil, &yes, &yes}})
+	if r.Groups[0].Known != nil || r.Groups[1].Known == nil || r.Here == nil {
+		t.Errorf("%+v", r)
+	}
+	for want, gs := range map[bool][]Group{true: {{}, {Failure: true, Meanings: make([]meaning.Meaning, 1)}},
+		false: {{Failure: true}, {Meanings: make([]meaning.Meaning, 1)}}} {
+		if r := (&Report{Groups: gs}); r.Explains() != want {
+			t.Errorf("%+v explains: %v", gs, !want)
 		}
 	}
 }

@@ -171,8 +171,10 @@ func (r *run) has(v any, name string) (any, error) {
 		return ok, nil
 	case Object:
 		return objectOf(v).Fields[name] != nil, nil
+	case List:
+		return nil, errors.New("no such overload: list has no fields")
 	}
-	return nil, fmt.Errorf("no such overload: %s has no fields", kindNames[kindOf(v)])
+	return false, nil // nor has anything else any, to cel-go
 }
 
 func index(v, by any) (any, error) {
@@ -287,6 +289,9 @@ func (r *run) binary(op string, a, b any) (any, error) {
 	case "<", "<=", ">", ">=":
 		if s, ok := a.(string); ok {
 			r.spend(len(s) / 10)
+		}
+		if isNaN(a) || isNaN(b) {
+			return false, nil // as cel-go has it, whatever the other is
 		}
 		c, err := compare(a, b)
 		if err != nil {

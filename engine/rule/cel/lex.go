@@ -191,6 +191,12 @@ func (l *lexer) text(raw bool) (token, error) {
 			}
 			b.WriteRune(r)
 			l.at += n
+		case c == '\r': // each end of a line is one newline, as cel-go has it
+			b.WriteByte('\n')
+			l.at += len("\r")
+			if strings.HasPrefix(rest, "\r\n") {
+				l.at++
+			}
 		default:
 			b.WriteByte(c)
 			l.at++

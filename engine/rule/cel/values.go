@@ -284,9 +284,9 @@ func compareMixed(n int64, f float64) (int, error) {
 	switch {
 	case math.IsNaN(f):
 		return 0, errors.New("NaN values cannot be ordered")
-	case f >= math.MaxInt64:
+	case f > math.MaxInt64:
 		return -1, nil
-	case f <= math.MinInt64:
+	case f < math.MinInt64:
 		return 1, nil
 	}
 	return cmp.Compare(float64(n), f), nil

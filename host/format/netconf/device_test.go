@@ -267,3 +267,136 @@ func TestInterfacesWords(t *testing.T) {
 		}
 	}
 }
+
+// TestNetplanReadsOn: what is of no interest, or not understood, hides nothing of what follows it.
+func TestNetplanReadsOn(t *testing.T) {
+	const eth0 = "    eth0: {mtu: 1400}\n"
+	for text, want := range map[string]string{
+		"other: 1\nnetwork:\n  ethernets:\n" + eth0:                                                               "eth0=1400",
+		"network:\n  version: 2\n  renderer: NetworkManager\n  ethernets:\n" + eth0:                               "eth0=1400 by NetworkManager",
+		"network:\n  ethernets:\n    renderer: NetworkManager\n" + eth0:                                           "eth0=1400 by NetworkManager",
+		"network:\n  renderer: NetworkManager\n  ethernets:\n    renderer: networkd\n" + eth0:                     "eth0=1400",
+		"network:\n  ethernets:\n    eth0: {renderer: NetworkManager, mtu: 1400}\n":                               "eth0=1400 by NetworkManager",
+		"network:\n  bonds:\n    eth0: {interfaces: [a, b], mtu: 1400}\n":                                         "eth0=1400 bond",
+		"network:\n  openvswitch: {x: 1}\n  ethernets:\n" + eth0:                                                  "eth0=1400",
+		"---\nnetwork: {version: 2}\n---\nnetwork:\n  ethernets:\n" + eth0:                                        "eth0=1400",
+		"network:\n  ethernets:\n    lan: {match: {driver: e1000}}\n  vlans:\n    eth0: {link: lan, mtu: 1400}\n": "eth0=1400 vlan",
+		"network:\n  vlans:\n    eth0: {link: eth1, mtu: 1400}\n":                                                 "eth0=1400 vlan on eth1",
+		"network:\n  ethernets:\n    lan: {match: {name: eth1}}\n  vlans:\n    eth0: {link: lan, mtu: 9}\n":       "eth0=9 vlan on eth1",
+		"network:\n  ethernets:\n    lan: {match: {name: x, driver: y}, set-name: eth0, mtu: 1400}\n":             "eth0=1400",
+		"network:\n  ethernets:\n    lan: {match: {name: \"et*0\"}, mtu: 1400}\n":                                 "eth0=1400",
+		"network:\n  ethernets: &e\n" + eth0:                                                                      "eth0=1400",
+		"network:\n  ethernets:\n    eth0: &m {mtu: &n 1400}\n":                                                   "eth0=1400",
+		"network:\n  ethernets:\n    \"eth0\": {mtu: \"1400\"}\n":                                                 "eth0=1400",
+		"network:\n  ethernets:\n    eth0: {mtu: }\n":                                                             "problem",
+		"network:\n  ethernets:\n    eth0: {mtu: 2147483648}\n":                                                   "problem",
+		"network:\n  ethernets:\n    lan: {match: {name: lan9}}\n  vlans:\n    eth0: {link: lan, mtu: 9}\n":       "eth0=9 vlan on lan9",
+		"network: [1]\n": "", "network:\n": "", "- network\n": "",
+	} {
+		c := read(t, hosttest.New(t, linksTable+"-- root/etc/netplan/a.yaml --\n"+text))
+		var got []string
+		if i := c.Iface("eth0"); i.MTU != nil {
+			got = append(got, fmt.Sprintf("eth0=%d", i.MTU.N))
+			if i.Carrier() != Networkd {
+				got = append(got, "by "+string(i.Carrier()))
+			}
+			if i.Kind != "" {
+				got = append(got, i.Kind)
+			}
+			if i.Parent != nil {
+				got = append(got, "on "+i.Parent.Value)
+			}
+		}
+		if len(c.Problems) > 0 {
+			got = append(got, "problem")
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s: %q, want %q (%v)", text, s, want, c.Problems)
+		}
+	}
+}
+
+// TestWhatNetplanWrote: files that netplan made of its own are left out where those were read whole, and no others.
+func TestWhatNetplanWrote(t *testing.T) {
+	const network, key = "[Match]\nName=eth0\n[Link]\nMTUBytes=1400\n", "[connection]\ninterface-name=eth0\n[ethernet]\nmtu=1400\n"
+	const netplan, bad = "-- root/etc/netplan/a.yaml --\nnetwork: {version: 2}\n", "-- root/etc/netplan/a.yaml --\nnetwork: [\n"
+	for text, want := range map[string]bool{
+		netplan + "-- root/run/systemd/network/10-netplan-eth0.network --\n" + network:                 false,
+		bad + "-- root/run/systemd/network/10-netplan-eth0.network --\n" + network:                     true,
+		netplan + "-- root/etc/systemd/network/10-netplan-eth0.network --\n" + network:                 true,
+		netplan + "-- root/run/systemd/network/10-own.network --\n" + network:                          true,
+		netplan + "-- root/run/NetworkManager/system-connections/netplan-eth0.nmconnection --\n" + key: false,
+		netplan + "-- root/run/NetworkManager/system-connections/own.nmconnection --\n" + key:          true,
+		netplan + "-- root/etc/NetworkManager/system-connections/netplan-eth0.nmconnection --\n" + key: true,
+		netplan + "-- root/run/systemd/network/10-netplan-a.network --\n[Match]\nName=a\n-- root/etc/systemd/network/20-eth0.network --\n" +
+			network: true,
+		"-- root/etc/netplan/a.yaml.bak --\n[\n-- root/etc/systemd/network/eth0.network --\n" + network: true,
+	} {
+		if i := read(t, hosttest.New(t, text)).Iface("eth0"); (i.MTU != nil) != want {
+			t.Errorf("%s: read %v, want %v", text, i.MTU != nil, want)
+		}
+	}
+}
+
+// TestNetworkdValues: what networkd's words mean, and systemd's units of bytes.
+func TestNetworkdValues(t *testing.T) {
+	for text, want := range map[string]string{
+		"[Link]\nMTUBytes=9K\n":                              " mtu=9216@F:4",
+		"[Link]\nMTUBytes=1M\n":                              " mtu=1048576@F:4",
+		"[Link]\nMTUBytes=1G\n":                              " mtu=1073741824@F:4",
+		"[Link]\nMTUBytes=\n":                                "",
+		"[Link]\nMTUBytes=1k\n":                              " problem",
+		"[Network]\nIPForward=yes\n":                         " fwd=yes@F:4",
+		"[Network]\nIPForward=ipv4\nIPv6AcceptRA=1\n":        " ra=yes@F:5",
+		"[Network]\nIPForward=kernel\nIPv6AcceptRA=0\n":      " ra=no@F:5",
+		"[Network]\nIPv6Forwarding=no\n":                     " fwd=no@F:4",
+		"[Network]\nDHCP=both\n":                             " dhcp6=yes",
+		"[Network]\nDHCP=ipv4\n":                             " dhcp6=no",
+		"[Network]\nDHCP=yes\n":                              " dhcp6=yes",
+		"[Network]\nDHCP=none\n":                             " dhcp6=no",
+		"[Network]\nBridge=br0\n[Link]\nUnmanaged=yes\n":     " bridge=br0@F:4",
+		"[DHCPv4]\nMTUBytes=1400\n":                          "",
+		"[Match]\nName=eth1\n":                               "",
+		"[Match]\nKind=bridge\n":                             "not eth0",
+		"[Match]\nType=ether\n":                              "",
+		"[Match]\nName=\nName=eth1\n":                        "not eth0",
+		"[Match]\nDriver=\n":                                 "",
+		"[Match]\nMACAddress=52:54:00:00:00:02\n":            "not eth0",
+		"[Match]\nPermanentMACAddress=52-54-00-00-00-01 a\n": "",
+	} {
+		c := read(t, hosttest.New(t, linksTable+"-- root/etc/systemd/network/a.network --\n[Match]\nName=eth0\n"+text))
+		got := strings.ReplaceAll(show(c.Iface("eth0")), "/etc/systemd/network/a.network", "F")
+		if len(c.Problems) > 0 {
+			got += " problem"
+		}
+		if rest, ok := strings.CutPrefix(got, "systemd-networkd"); !ok && want != "not eth0" || ok && rest != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"[Network]\nIPv6Forwarding=yes\n": "yes", "[Network]\nIPForward=yes\n": "",
+		"[DHCP]\nIPv6Forwarding=yes\n": ""} {
+		c, got := read(t, hosttest.New(t, "-- root/etc/systemd/networkd.conf --\n"+text)), ""
+		for _, s := range c.Global {
+			got += s.Value
+		}
+		if got != want {
+			t.Errorf("networkd.conf: %s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestWhoTakesAdvertisements: networkd and NetworkManager take router advertisements themselves, netplan's renderers, too.
+func TestWhoTakesAdvertisements(t *testing.T) {
+	for i, want := range map[*Iface]bool{{Manager: Networkd}: true, {Manager: NetworkManager}: true, {Manager: Ifupdown}: false,
+		{Manager: Libvirt}: false,
+		{}:                 false, {Manager: Netplan, Renderer: Networkd}: true, {Manager: Netplan, Renderer: NetworkManager}: true} {
+		if i.RAInUserspace() != want {
+			t.Errorf("%s, carried out by %s: %v", i.Manager, i.Carrier(), !want)
+		}
+	}
+	c := read(t, hosttest.New(t,
+		"-- root/etc/systemd/network/a.netdev --\n[Match]\nHost=x\nName=eth9\n[NetDev]\nName=br9\nKind=Bridge\n[Link]\nName=br8\n"))
+	if i := c.Iface("br9"); i.Kind != "bridge" || c.Iface("eth9").Manager != "" || c.Iface("br8").Manager != "" {
+		t.Errorf("%+v", i)
+	}
+}

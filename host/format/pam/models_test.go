@@ -108,6 +108,8 @@ func TestModels(t *testing.T) {
 		"pam_access.so accessfile=/bars":                              "jane=success svc=success",
 		"pam_access.so accessfile=/netgroup":                          "jane=? svc=?",
 		"pam_access.so accessfile=/except":                            "jane=perm_denied svc=success nobody=success",
+		"pam_access.so accessfile=/exceptnet":                         "jane=? svc=?",
+		"pam_access.so accessfile=/netexcept":                         "svc=?",
 		"pam_access.so accessfile=/comments fieldsep=":                "jane=perm_denied",
 		"pam_permit.so":                                               "jane=success",
 		"pam_deny.so":                                                 "jane=auth_err",
@@ -131,13 +133,15 @@ func TestModels(t *testing.T) {
 		s := &Sim{Config: c, Nologin: nologin, RootGroups: []string{"root"}, Texts: map[string]Text{
 			"/list": {Content: "jane\r\nsvcs\n\n/bin/odd\n"}, "/open": {Content: "jane\n", Unsafe: true}, "/none": {Absent: true},
 			"/unread": {Unread: true}, "/etc/security/access.conf": {Absent: true},
-			"/cap":      {Content: "cap_net_raw jane # svc\n# all *\ncap_x root @svcs\nnobody\n"},
-			"/capall":   {Content: "none *\n"},
-			"/access":   {Content: "\n#-:ALL:ALL\n- : jane\n+ : root users : ALL\n- : ALL : ALL\n"},
-			"/bars":     {Content: "-|jane|ALL\n+|ALL|ALL\n"},
-			"/netgroup": {Content: "+ : @admins : ALL\n- : ALL : ALL\n"},
-			"/except":   {Content: "+ : ALL EXCEPT jane root : ALL\n- : ALL : ALL\n"},
-			"/comments": {Content: "- : jane : ALL\n"}}}
+			"/cap":       {Content: "cap_net_raw jane # svc\n# all *\ncap_x root @svcs\nnobody\n"},
+			"/capall":    {Content: "none *\n"},
+			"/access":    {Content: "\n#-:ALL:ALL\n- : jane\n+ : root users : ALL\n- : ALL : ALL\n"},
+			"/bars":      {Content: "-|jane|ALL\n+|ALL|ALL\n"},
+			"/netgroup":  {Content: "+ : @admins : ALL\n- : ALL : ALL\n"},
+			"/except":    {Content: "+ : ALL EXCEPT jane root : ALL\n- : ALL : ALL\n"},
+			"/exceptnet": {Content: "+ : ALL EXCEPT @admins : ALL\n- : ALL : ALL\n"},
+			"/netexcept": {Content: "+ : @admins EXCEPT jane : ALL\n- : ALL : ALL\n"},
+			"/comments":  {Content: "- : jane : ALL\n"}}}
 		if shells {
 			s.Shells = []string{"/bin/sh", "/bin/bash"}
 		}
@@ -206,6 +210,14 @@ func TestLookFile(t *testing.T) {
 			state: FileUsable},
 		"its folder is closed, and its own": {stat: "mode 600 uid 1000 size 9",
 			more: at + "mode 500 uid 1000 type dir\n", uid: 1000, state: FileUsable},
+		"on a disk that is only read": {stat: "mode 600 uid 1000 size 9", uid: 1000, state: FileUsable, frozen: "mounted read-only (/home)",
+			more: at + "mode 700 uid 1000 type dir\n-- table/filesystems --\n" + `[{"mount":"/","options":"rw"},{"mount":"/home","options":"nosuid,ro"},` +
+				`{"mount":"/srv","options":"rw"},{"mount":"/home/janet","options":"rw"}]` + "\n"},
+		"on its own disk": {stat: "mode 600 uid 1000 size 9", uid: 1000, state: FileUsable,
+			more: at + "mode 700 uid 1000 type dir\n-- table/filesystems --\n" + `[{"mount":"/home/jane","options":"rw"},{"mount":"/","options":"ro"},` +
+				`{"mount":"/home","options":"ro"}]` + "\n"},
+		"a later mount on the same place": {stat: "mode 600 uid 1000 size 9", uid: 1000, state: FileUsable,
+			more: at + "mode 700 uid 1000 type dir\n-- table/filesystems --\n" + `[{"mount":"/","options":"ro"},{"mount":"/","options":"rw,errors=ro"}]` + "\n"},
 		"root's in another's folder": {stat: "mode 600 uid 0 size 9", more: at + "mode 700 uid 1000 type dir\n", uid: 0,
 			state: FileUsable},
 	} {

@@ -2,6 +2,7 @@ package pam
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +157,100 @@ func TestBounds(t *testing.T) {
 	}
 	if len(c.Problems) > maxProblems {
 		t.Error(len(c.Problems))
+	}
+}
+
+// TestManyLines: as many lines as are read, and no more.
+func TestManyLines(t *testing.T) {
+	for n, fatal := range map[int]bool{maxRules: false, maxRules + 1: true} {
+		c, err := Parse("a", files(map[string]string{"a": strings.Repeat("auth required x.so\n", n)}))
+		if err != nil || (c.Fatal != nil) != fatal {
+			t.Errorf("%d lines: %v, %v", n, err, c.Fatal)
+		}
+	}
+}
+
+// TestOneProblemALine: what is wrong with a line is said once, and the line denies.
+func TestOneProblemALine(t *testing.T) {
+	for line, want := range map[string]string{
+		"auth": "has no control", "auth required": "names no module", "login required x.so": "begins with none of",
+		"login":                 "begins with none of",
+		"auth [requiredx] x.so": "control: expecting return value", "auth include": "includes no file", "auth include gone": "which is not there",
+		"auth required x.so": "", "-auth required x.so": "", "AUTH REQUIRED x.so": "", "auth required x.so # " + strings.Repeat("x",
+			lineLimit): "is longer than",
+	} {
+		c, err := Parse("a", files(map[string]string{"a": line + "\n"}))
+		if err != nil || c.Fatal != nil {
+			t.Fatal(err, c.Fatal)
+		}
+		rules, _ := c.Stack(Auth)
+		want1 := 0
+		if want != "" {
+			want1 = 1
+		}
+		if len(c.Problems) != want1 && line != "login" && line != "auth" || want != "" && !strings.Contains(c.Problems[0].Error(), want) ||
+			len(rules) != 1 {
+			t.Errorf("%.40s: %v, %d rules, want %q once", line, c.Problems, len(rules), want)
+		}
+		if denies := Walk(rules, func(*Rule) Code { return Success }) != Success; denies != (want != "" && want != "is longer than") {
+			t.Errorf("%.40s: denies %v", line, denies)
+		}
+	}
+}
+
+// TestWalk: jumps, ends and substacks, as pam_dispatch.c goes through them.
+func TestWalk(t *testing.T) {
+	const ok, jump1 = " [success=ok default=die] ", " [success=1 default=ignore] "
+	sub := map[string]string{"b": "auth required b1.so\nauth substack c\nauth required b2.so\n",
+		"c": "auth required c1.so\nauth required c2.so\n",
+		"d": "auth sufficient d1.so\nauth required d2.so\n", "e": "auth requisite e1.so\nauth required e2.so\n",
+		"r": "auth required r1.so\nauth [success=reset default=reset] r2.so\n",
+		"j": "auth [success=2 default=ignore] j1.so\nauth required j2.so\n"}
+	for _, c := range []struct{ auth, fails, asked, want string }{
+		{"auth required a.so\nauth required b.so\n", "", "a b", "success"},
+		{"auth required a.so\nauth required b.so\n", "a", "a b", "auth_err"},
+		{"auth requisite a.so\nauth required b.so\n", "a", "a", "auth_err"},
+		{"auth sufficient a.so\nauth required b.so\n", "", "a", "success"},
+		{"auth sufficient a.so\nauth required b.so\n", "a", "a b", "success"},
+		{"auth required a.so\nauth sufficient b.so\nauth required c.so\n", "a", "a b c", "auth_err"},
+		{"auth optional a.so\n", "a", "a", "perm_denied"},
+		{"auth" + jump1 + "a.so\nauth required b.so\nauth required c.so\n", "", "a c", "success"},
+		{"auth" + jump1 + "a.so\nauth required b.so\nauth required c.so\n", "a", "a b c", "success"},
+		{"auth" + jump1 + "a.so\nauth substack b\nauth required z.so\n", "", "a z", "success"},
+		{"auth" + jump1 + "a.so\nauth substack b\nauth required z.so\n", "a", "a b1 c1 c2 b2 z", "success"},
+		{"auth" + jump1 + "a.so\nauth substack b\n", "", "a", "perm_denied"},
+		{"auth" + jump1 + "a.so\nauth required b.so\n", "", "a", "perm_denied"},
+		{"auth [success=2 default=ignore] a.so\nauth required b.so\n", "", "a", "perm_denied"},
+		{"auth substack d\nauth required z.so\n", "", "d1 z", "success"},
+		{"auth include d\nauth required z.so\n", "", "d1", "success"},
+		{"auth substack e\nauth required z.so\n", "e1", "e1 z", "auth_err"},
+		{"auth include e\nauth required z.so\n", "e1", "e1", "auth_err"},
+		{"auth substack r\nauth required z.so\n", "r1", "r1 r2 z", "success"},
+		{"auth required y.so\nauth substack r\nauth required z.so\n", "y", "y r1 r2 z", "auth_err"},
+		{"auth substack j\nauth required z.so\n", "", "j1 z", "perm_denied"},
+		{"auth substack b\nauth required z.so\n", "c2", "b1 c1 c2 b2 z", "auth_err"},
+		{"auth" + ok + "a.so\nauth" + ok + "b.so\n", "b", "a b", "auth_err"},
+		{"", "", "", "perm_denied"},
+	} {
+		all := map[string]string{"a": c.auth}
+		maps.Copy(all, sub)
+		conf, err := Parse("a", files(all))
+		if err != nil || conf.Fatal != nil {
+			t.Fatal(err, conf.Fatal)
+		}
+		rules, _ := conf.Stack(Auth)
+		var asked []string
+		got := Walk(rules, func(r *Rule) Code {
+			name := strings.TrimSuffix(r.Module, ".so")
+			asked = append(asked, name)
+			if name == c.fails {
+				return AuthErr
+			}
+			return Success
+		})
+		if s := strings.Join(asked, " "); s != c.asked || got.String() != c.want {
+			t.Errorf("%q, where %q fails: asked %q, %s; want %q, %s", c.auth, c.fails, s, got, c.asked, c.want)
+		}
 	}
 }
 
