@@ -43,10 +43,10 @@ type test struct {
 }
 
 // Tests that take five times as long as without the mistake, and this, hang. They wait less
-// long themselves for what does not come: they fail before that, with a message.
+// long themselves for what does not come (package means): they fail before that, with a message.
 const (
 	leastPatience = 15 * time.Second
-	itsPatience   = "FETTLE_PATIENCE=5s"
+	itsPatience   = 5 * time.Second // and twice as long as the slowest of the tests takes without it
 )
 
 //go:embed switch.go.txt
@@ -220,7 +220,7 @@ func (p *program) list(ctx context.Context, s *suite, limit time.Duration) (name
 		}
 		return names, err
 	}
-	how, said := p.run(ctx, s, limit, "-test.list", s.names)
+	how, said := p.run(ctx, s, limit, nil, "-test.list", s.names)
 	if how != missed {
 		return nil, fmt.Errorf("the tests of %s do not start: %s", s.folder, lastLines(said, 10))
 	}
@@ -261,23 +261,28 @@ func (p *program) with(ctx context.Context, s *suite, n int, limit time.Duration
 		return stale, err.Error()
 	}
 	var names []string
+	slowest := time.Duration(0)
 	for _, one := range tests {
-		names = append(names, one.name)
+		names, slowest = append(names, one.name), max(slowest, one.took)
 	}
 	match := "^(" + strings.Join(names, "|") + ")$"
 	if s.parts != "" {
 		match = s.names + "/" + match
 	}
-	return p.run(ctx, s, limit, "-test.short", "-test.failfast", "-test.run", match,
+	env := []string(nil)
+	if n > 0 {
+		env = []string{fmt.Sprintf("FETTLE_PATIENCE=%s", itsPatience+2*slowest)}
+	}
+	return p.run(ctx, s, limit, env, "-test.short", "-test.failfast", "-test.run", match,
 		"-test.paniconexit0", "-test.timeout", "10m") // as by go test
 }
 
 // run runs the binary of some tests. All that it started ends with it.
-func (p *program) run(ctx context.Context, s *suite, limit time.Duration, args ...string) (how, said string) {
+func (p *program) run(ctx context.Context, s *suite, limit time.Duration, env []string, args ...string) (how, said string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.binary, args...)
-	cmd.Dir, cmd.Env = s.folder, append(os.Environ(), itsPatience)
+	cmd.Dir, cmd.Env = s.folder, append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel, cmd.WaitDelay = end, time.Second
