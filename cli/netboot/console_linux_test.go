@@ -22,7 +22,7 @@ type lockedBuffer struct{ means.Said }
 
 func (l *lockedBuffer) has(t *testing.T, want string) {
 	t.Helper()
-	l.hasWithin(t, 30*time.Second, want)
+	l.hasWithin(t, means.Patience, want)
 }
 
 func (l *lockedBuffer) hasWithin(t *testing.T, limit time.Duration, want string) {
@@ -32,7 +32,7 @@ func (l *lockedBuffer) hasWithin(t *testing.T, limit time.Duration, want string)
 			return
 		}
 	}
-	t.Errorf("%q did not come:\n%s", want, l)
+	t.Fatalf("%q did not come:\n%s", want, l)
 }
 
 // serialPort is a host's serial port, over TCP: it says text and sends back what it gets.

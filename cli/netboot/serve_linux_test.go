@@ -4,6 +4,7 @@ import (
 	"context"
 	"fettle/engine/run"
 	"fettle/engine/trap"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/httpget"
 	"fettle/internal/means"
+	"fettle/tools/netboot/serve"
 )
 
 // TestMain is the HTTP server too, which serve starts as the program that it is itself.
@@ -90,6 +92,40 @@ func serving(t *testing.T, tree string) (out, warn *lockedBuffer, stop func() er
 	}
 	go func() { ended <- runServe(ctx, &app.App{Program: "fettle", Stdout: out, Stderr: warn}, &o) }()
 	return out, warn, func() error { cancel(); return <-ended }
+}
+
+// TestChoosesInterface: the only one that could be meant, or the one that is named, with what is given there.
+func TestChoosesInterface(t *testing.T) {
+	if !ownNetwork(t) {
+		return
+	}
+	asks := func(o serveOptions, want string) {
+		t.Helper()
+		link, conf, err := o.network()
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = fmt.Sprintf("%s %s %s-%s %v", link.Name, conf.Address, conf.From, conf.To, conf.All)
+		}
+		if got != want {
+			t.Errorf("%+v: %s; want %s", o, got, want)
+		}
+	}
+	asks(serveOptions{}, "br0 192.0.2.1/24 192.0.2.205-192.0.2.254 true")
+	asks(serveOptions{proxy: true}, "br0 192.0.2.1/24 invalid IP-invalid IP true")
+	asks(serveOptions{link: "br1"}, "--interface br1: is not there, is down, or has no IPv4 address")
+	for _, argv := range []string{"link add br1 type bridge", "addr add 198.51.100.1/24 dev br1"} {
+		if out, err := exec.Command(means.Tool(t, "ip"), strings.Fields(argv)...).CombinedOutput(); err != nil {
+			t.Fatal(argv, err, string(out))
+		}
+	}
+	asks(serveOptions{}, "br0 192.0.2.1/24 192.0.2.205-192.0.2.254 true")
+	asks(serveOptions{link: "br1"}, "--interface br1: is not there, is down, or has no IPv4 address")
+	if out, err := exec.Command(means.Tool(t, "ip"), "link", "set", "br1", "up").CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	asks(serveOptions{}, "on which interface? --interface br0 or --interface br1")
+	asks(serveOptions{link: "br1", expected: make([]serve.Host, 1)}, "br1 198.51.100.1/24 198.51.100.205-198.51.100.254 false")
+	asks(serveOptions{link: "br1", expected: make([]serve.Host, 1), all: true}, "br1 198.51.100.1/24 198.51.100.205-198.51.100.254 true")
 }
 
 // TestServeNoHTTP: a GRUB that cannot fetch by HTTP would stop at its prompt, so that
