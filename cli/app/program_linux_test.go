@@ -237,6 +237,10 @@ func TestProgram(t *testing.T) {
 	if kept, err2 := s.Load(name); err != nil || err2 != nil || kept.Host != "golden" {
 		t.Errorf("kept: %+v, %v, %v", kept, err, err2)
 	}
+	t.Setenv("STATE_DIRECTORY", "/etc/passwd/state")
+	if _, _, err := new(app.App).Snapshot(t.Context()); err == nil {
+		t.Error("a snapshot that could not be kept is told as one")
+	}
 }
 
 // TestManPages: the pages of all verbs that are shown, each of all that its help has, in troff's words.

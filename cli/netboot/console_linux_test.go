@@ -20,7 +20,14 @@ import (
 // lockedBuffer is written and read at once.
 type lockedBuffer struct{ means.Said }
 
+// has waits for what a simulated BMC brings, which takes seconds by itself.
 func (l *lockedBuffer) has(t *testing.T, want string) {
+	t.Helper()
+	l.hasWithin(t, max(means.Patience, 30*time.Second), want)
+}
+
+// comes waits for what comes at once.
+func (l *lockedBuffer) comes(t *testing.T, want string) {
 	t.Helper()
 	l.hasWithin(t, means.Patience, want)
 }

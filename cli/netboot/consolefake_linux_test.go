@@ -106,14 +106,14 @@ func TestConsoleEnds(t *testing.T) {
 	if err := console(t, way{"ipmi", "127.0.0.1"}, o, "x", func(_, warn *lockedBuffer, _ io.Writer) {
 		for _, want := range []string{"the host is switched off", "serial over LAN is disabled",
 			"the BMC's end of the port runs at 9600 bits per second, and 115200 are expected"} {
-			warn.has(t, "\r\nfettle: nothing comes: "+want)
+			warn.comes(t, "\r\nfettle: nothing comes: "+want)
 		}
 	}); err != nil {
 		t.Error(err)
 	}
 	o.user, o.silent = "talks", 0
 	if err := console(t, way{"ipmi", "127.0.0.1"}, o, "x", func(out, warn *lockedBuffer, _ io.Writer) {
-		if out.has(t, "a word"); warn.String() != "" {
+		if out.comes(t, "a word"); warn.String() != "" {
 			t.Errorf("said %q", warn)
 		}
 	}); err != nil {

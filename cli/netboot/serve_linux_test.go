@@ -141,8 +141,8 @@ func TestServeNoHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _, stop := serving(t, tree)
-	out.has(t, "GRUB in this tree cannot fetch by HTTP: UEFI clients boot by PXE")
-	out.has(t, "clients must reach UDP 67, UDP 69.")
+	out.comes(t, "GRUB in this tree cannot fetch by HTTP: UEFI clients boot by PXE")
+	out.comes(t, "clients must reach UDP 67, UDP 69.")
 	if strings.Contains(out.String(), "HTTPClient") {
 		t.Error("clients are told to boot by HTTP")
 	}
@@ -159,8 +159,8 @@ func TestServeHTTP(t *testing.T) {
 	}
 	tree := servedTree(t)
 	out, warn, stop := serving(t, tree)
-	out.has(t, "serving on br0, 192.0.2.1; clients must reach UDP 67, UDP 69, TCP 80.")
-	out.has(t, "dhcp-boot=tag:http64,http://192.0.2.1/debian-installer/amd64/bootnetx64.efi")
+	out.comes(t, "serving on br0, 192.0.2.1; clients must reach UDP 67, UDP 69, TCP 80.")
+	out.comes(t, "dhcp-boot=tag:http64,http://192.0.2.1/debian-installer/amd64/bootnetx64.efi")
 	get := func(name string) string {
 		res, err := httpget.Get(t.Context(), "http://192.0.2.1"+name, httpget.Options{})
 		if err != nil {
@@ -173,7 +173,7 @@ func TestServeHTTP(t *testing.T) {
 	if got := get("/debian-installer/amd64/linux"); got != "kernelOK" {
 		t.Errorf("the kernel is %q", got)
 	}
-	out.has(t, "was sent the kernel")
+	out.comes(t, "was sent the kernel")
 	if got := get("/../../etc/passwd"); got != "Not Found" {
 		t.Errorf("%q", got)
 	}
@@ -199,8 +199,8 @@ func TestServeHTTP(t *testing.T) {
 	}
 	defer l.Close()
 	out, warn, stop = serving(t, tree)
-	warn.has(t, "TCP 80 is taken by another server")
-	out.has(t, "clients must reach UDP 67, UDP 69.")
+	warn.comes(t, "TCP 80 is taken by another server")
+	out.comes(t, "clients must reach UDP 67, UDP 69.")
 	if strings.Contains(out.String(), "HTTPClient") {
 		t.Error("clients are told of an HTTP server that is not there")
 	}
