@@ -237,6 +237,7 @@ func TestSizes(t *testing.T) {
 
 // TestProgressLines: on a terminal what is simulated, measured and played is one line, five times a second at most.
 func TestProgressLines(t *testing.T) {
+	means.Ends(t)
 	master, tty := means.OpenTerminal(t)
 	synctest.Test(t, func(t *testing.T) {
 		a := program{&app.App{Program: "fettle", Stderr: tty}}
