@@ -7,8 +7,10 @@ import (
 	"errors"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -80,6 +82,21 @@ var all = []*trap.Trap{
 		t.Choices = []trap.Choice{{Name: "by", About: "with what", Values: []string{"hand", "foot"}, Default: "hand"}}
 	}),
 	finds("/etc/sampled", "/etc/sampled.d", func(t *trap.Trap) { t.Cost = trap.Sampled }),
+	finds("/etc/final", "/etc/final.d", func(t *trap.Trap) {
+		t.Talks = true
+		t.Plan = func(_ context.Context, _ *host.Host, f trap.Finding) (remedy.Plan, error) {
+			if f.Subject == "stuck" {
+				return remedy.Plan{}, remedy.Refuse("it is stuck")
+			}
+			name := "/etc/final.d/" + f.Subject
+			return remedy.Plan{Title: "make it final", CutsConnection: f.Subject == "far", Settle: time.Second,
+				Steps: []step.Step{step.Command{Do: []string{"/usr/bin/touch", name}}}}, nil
+		}
+	}),
+	finds("/etc/wanted", "/etc/wanted.d", func(t *trap.Trap) {
+		t.Choices = []trap.Choice{{Name: "by", About: "with what", Values: []string{"hand", "foot"}, Default: "hand"}}
+		t.Setup = &trap.Setup{Name: "wanted", Finding: trap.Finding{Summary: "it is set up"}, Choice: "by"}
+	}),
 }
 
 func TestMain(m *testing.M) {
@@ -103,10 +120,12 @@ var (
 	isID   = regexp.MustCompile(`\b\d{4}\b`)
 	image  = regexp.MustCompile(`(?s)Note: [^:]*? belongs? to the image.*?to take\s+over\.\n`) // where the tests run in a container
 	guard  = regexp.MustCompile(`(?s)Without that it is .*?\.\n`)
+	plans  = regexp.MustCompile(`"text": ".*"`)
 	digest = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
 )
 
-// session calls the verbs; LAST is the change that was named last, "put FILE TEXT" writes a file and "cat FILE" shows one.
+// session calls the verbs; LAST is the change that was named last, "put FILE TEXT" writes a file, "cat FILE" shows
+// one, "answering WORDS" has them typed on a terminal, "sorted" is for lines in no order, and "asked" is what hosts were asked for since.
 func session(t *testing.T, file string) {
 	t.Helper()
 	last := ""
@@ -129,7 +148,27 @@ func session(t *testing.T, file string) {
 				args[i] = last
 			}
 		}
-		call := func() { code, out, errs = apptest.Run(ctx, app.App{Traps: all}, verbs[args[0]], args...) }
+		if args[0] == "asked" {
+			b, err := os.ReadFile("/mnt/asked")
+			if err = errors.Join(err, os.Remove("/mnt/asked")); err != nil {
+				t.Fatal(err)
+			}
+			return 0, sorted(digest.ReplaceAllString(string(b), "DIGEST")), ""
+		}
+		anyhow := args[0] == "sorted"
+		if anyhow {
+			args = args[1:]
+		}
+		var a app.App
+		if args[0] == "answering" {
+			master, tty := means.OpenTerminal(t)
+			if _, err := master.WriteString(strings.ReplaceAll(args[1], " ", "\n") + "\n"); err != nil {
+				t.Fatal(err)
+			}
+			a.Stdin, args = tty, args[2:]
+		}
+		a.Traps = all
+		call := func() { code, out, errs = apptest.Run(ctx, a, verbs[args[0]], args...) }
 		if args[0] == "user" {
 			args = args[1:]
 			means.AsNobody(t, call)
@@ -140,21 +179,33 @@ func session(t *testing.T, file string) {
 			last = id
 		}
 		for _, s := range []*string{&out, &errs} {
+			*s = plans.ReplaceAllString(*s, `"text": "PLAN"`)
 			*s = guard.ReplaceAllString(*s, "Without that it is undone.\n")
 			*s = image.ReplaceAllString(digest.ReplaceAllString(dates.ReplaceAllString(*s, "DATE"), "DIGEST"), "")
+		}
+		if anyhow {
+			out = sorted(out)
 		}
 		return code, out, errs
 	})
 }
 
+func sorted(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
 func TestFix(t *testing.T) {
 	if !apptest.Golden(t, map[string]string{"/etc/passwd": "root:x:0:0::/root:/bin/sh\n", "/etc/os-release": apptest.Release,
-		"/etc/limit.d/x": "", "/etc/else/x": "", "/etc/choosy.d/x": ""}) {
+		"/etc/limit.d/x": "", "/etc/else/x": "", "/etc/choosy.d/x": "", "/etc/final.d/x": "",
+		"/etc/wanted": "s\n", "/etc/wanted.d/s": "fine\n"}) {
 		return
 	}
 	session(t, "refused.txt")
 	session(t, "fix.txt")
 	session(t, "many.txt")
+	session(t, "one.txt")
 	code, out, errs := apptest.Run(t.Context(), app.App{Traps: all}, ChangesCmd, "changes", "--format", "json")
 	var d madeDocument
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || errs != "" || len(d.Changes) < 4 ||

@@ -20,9 +20,16 @@ import (
 // lockedBuffer is written and read at once.
 type lockedBuffer struct{ means.Said }
 
+// has waits for what a simulated BMC brings, which takes seconds by itself.
 func (l *lockedBuffer) has(t *testing.T, want string) {
 	t.Helper()
-	l.hasWithin(t, 30*time.Second, want)
+	l.hasWithin(t, max(means.Patience, 30*time.Second), want)
+}
+
+// comes waits for what comes at once.
+func (l *lockedBuffer) comes(t *testing.T, want string) {
+	t.Helper()
+	l.hasWithin(t, means.Patience, want)
 }
 
 func (l *lockedBuffer) hasWithin(t *testing.T, limit time.Duration, want string) {
@@ -32,7 +39,7 @@ func (l *lockedBuffer) hasWithin(t *testing.T, limit time.Duration, want string)
 			return
 		}
 	}
-	t.Errorf("%q did not come:\n%s", want, l)
+	t.Fatalf("%q did not come:\n%s", want, l)
 }
 
 // serialPort is a host's serial port, over TCP: it says text and sends back what it gets.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fettle/engine/run"
 	"fettle/engine/trap"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"fettle/cli/app"
 	"fettle/internal/httpget"
 	"fettle/internal/means"
+	"fettle/tools/netboot/serve"
 )
 
 // TestMain is the HTTP server too, which serve starts as the program that it is itself.
@@ -92,6 +94,40 @@ func serving(t *testing.T, tree string) (out, warn *lockedBuffer, stop func() er
 	return out, warn, func() error { cancel(); return <-ended }
 }
 
+// TestChoosesInterface: the only one that could be meant, or the one that is named, with what is given there.
+func TestChoosesInterface(t *testing.T) {
+	if !ownNetwork(t) {
+		return
+	}
+	asks := func(o serveOptions, want string) {
+		t.Helper()
+		link, conf, err := o.network()
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = fmt.Sprintf("%s %s %s-%s %v", link.Name, conf.Address, conf.From, conf.To, conf.All)
+		}
+		if got != want {
+			t.Errorf("%+v: %s; want %s", o, got, want)
+		}
+	}
+	asks(serveOptions{}, "br0 192.0.2.1/24 192.0.2.205-192.0.2.254 true")
+	asks(serveOptions{proxy: true}, "br0 192.0.2.1/24 invalid IP-invalid IP true")
+	asks(serveOptions{link: "br1"}, "--interface br1: is not there, is down, or has no IPv4 address")
+	for _, argv := range []string{"link add br1 type bridge", "addr add 198.51.100.1/24 dev br1"} {
+		if out, err := exec.Command(means.Tool(t, "ip"), strings.Fields(argv)...).CombinedOutput(); err != nil {
+			t.Fatal(argv, err, string(out))
+		}
+	}
+	asks(serveOptions{}, "br0 192.0.2.1/24 192.0.2.205-192.0.2.254 true")
+	asks(serveOptions{link: "br1"}, "--interface br1: is not there, is down, or has no IPv4 address")
+	if out, err := exec.Command(means.Tool(t, "ip"), "link", "set", "br1", "up").CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	asks(serveOptions{}, "on which interface? --interface br0 or --interface br1")
+	asks(serveOptions{link: "br1", expected: make([]serve.Host, 1)}, "br1 198.51.100.1/24 198.51.100.205-198.51.100.254 false")
+	asks(serveOptions{link: "br1", expected: make([]serve.Host, 1), all: true}, "br1 198.51.100.1/24 198.51.100.205-198.51.100.254 true")
+}
+
 // TestServeNoHTTP: a GRUB that cannot fetch by HTTP would stop at its prompt, so that
 // no client is told to boot that way.
 func TestServeNoHTTP(t *testing.T) {
@@ -105,8 +141,8 @@ func TestServeNoHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _, stop := serving(t, tree)
-	out.has(t, "GRUB in this tree cannot fetch by HTTP: UEFI clients boot by PXE")
-	out.has(t, "clients must reach UDP 67, UDP 69.")
+	out.comes(t, "GRUB in this tree cannot fetch by HTTP: UEFI clients boot by PXE")
+	out.comes(t, "clients must reach UDP 67, UDP 69.")
 	if strings.Contains(out.String(), "HTTPClient") {
 		t.Error("clients are told to boot by HTTP")
 	}
@@ -123,8 +159,8 @@ func TestServeHTTP(t *testing.T) {
 	}
 	tree := servedTree(t)
 	out, warn, stop := serving(t, tree)
-	out.has(t, "serving on br0, 192.0.2.1; clients must reach UDP 67, UDP 69, TCP 80.")
-	out.has(t, "dhcp-boot=tag:http64,http://192.0.2.1/debian-installer/amd64/bootnetx64.efi")
+	out.comes(t, "serving on br0, 192.0.2.1; clients must reach UDP 67, UDP 69, TCP 80.")
+	out.comes(t, "dhcp-boot=tag:http64,http://192.0.2.1/debian-installer/amd64/bootnetx64.efi")
 	get := func(name string) string {
 		res, err := httpget.Get(t.Context(), "http://192.0.2.1"+name, httpget.Options{})
 		if err != nil {
@@ -137,7 +173,7 @@ func TestServeHTTP(t *testing.T) {
 	if got := get("/debian-installer/amd64/linux"); got != "kernelOK" {
 		t.Errorf("the kernel is %q", got)
 	}
-	out.has(t, "was sent the kernel")
+	out.comes(t, "was sent the kernel")
 	if got := get("/../../etc/passwd"); got != "Not Found" {
 		t.Errorf("%q", got)
 	}
@@ -163,8 +199,8 @@ func TestServeHTTP(t *testing.T) {
 	}
 	defer l.Close()
 	out, warn, stop = serving(t, tree)
-	warn.has(t, "TCP 80 is taken by another server")
-	out.has(t, "clients must reach UDP 67, UDP 69.")
+	warn.comes(t, "TCP 80 is taken by another server")
+	out.comes(t, "clients must reach UDP 67, UDP 69.")
 	if strings.Contains(out.String(), "HTTPClient") {
 		t.Error("clients are told of an HTTP server that is not there")
 	}

@@ -38,6 +38,9 @@ var rewrites = &trap.Trap{
 // image is what is noted where the tests run in a container.
 var image = regexp.MustCompile(`(?s)Note: \S+ belongs to the image.*?to take\s+over\.\n`)
 
+// stages are folders from which something would be served.
+var stages = regexp.MustCompile(`/mnt/tmp/[^/\s,]+`)
+
 // TestInput: what is read, and what is refused with which message, on a host of its own.
 func TestInput(t *testing.T) {
 	const serialMenu = "serial --unit=0 --speed=115200\nterminal_input serial\nterminal_output serial\n" +
@@ -47,9 +50,13 @@ func TestInput(t *testing.T) {
 		"/mnt/loop/pxelinux.cfg/default": "include pxelinux.cfg/default\n", "/mnt/empty/readme": "", "/mnt/cut/linux": "",
 		"/mnt/cut/initrd.gz": "no archive\n",
 		"/mnt/none.yaml":     "hosts: []\n", "/mnt/bad.yaml": "a string\n", "/mnt/serial/grub/grub.cfg": serialMenu,
-		"/mnt/keys.gpg": "no keys\n"}) {
+		"/mnt/keys.gpg": "no keys\n", "/mnt/tree/debian-installer/amd64/linux": "kernel", "/mnt/tmp/x": "",
+		"/mnt/tree/debian-installer/amd64/initrd.gz": "initrd", "/mnt/tree/debian-installer/amd64/pxelinux.0": "loader",
+		"/mnt/tree/debian-installer/amd64/bootnetx64.efi": "shim", "/mnt/tree/debian-installer/amd64/grubx64.efi": "User-Agent: GRUB 2.06",
+		"/mnt/hosts.yaml": "hosts:\n  - name: b\n    mac: 02:00:00:00:00:02\n"}) {
 		return
 	}
+	t.Setenv("TMPDIR", "/mnt/tmp")
 	l, err := net.Listen("unix", "/mnt/socket")
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +73,7 @@ func TestInput(t *testing.T) {
 		}
 		a := app.App{Traps: []*trap.Trap{rewrites}, Stdin: strings.NewReader("")}
 		code, out, errs := apptest.Run(ctx, a, Cmd, append([]string{"netboot"}, args...)...)
-		return code, image.ReplaceAllString(out, ""), errs
+		return code, stages.ReplaceAllString(image.ReplaceAllString(out, ""), "/STAGE"), stages.ReplaceAllString(errs, "/STAGE")
 	})
 	if left, _ := filepath.Glob("/mnt/new*"); len(left) > 0 {
 		t.Errorf("what was refused made %v", left)

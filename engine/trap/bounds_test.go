@@ -222,3 +222,30 @@ func TestTookTooLong(t *testing.T) {
 		}
 	}
 }
+
+// TestCosts: every text of an outcome costs what it is long, of evidence what is looked at; what has no subject is named by its trap.
+func TestCosts(t *testing.T) {
+	const n = 100
+	text, long := strings.Repeat("x", n), strings.Repeat("x", maxText+n)
+	bare := size(Outcome{})
+	empty := size(Outcome{Evidence: []Evidence{{}}}) - bare // a piece of evidence without a word
+	for name, c := range map[string]struct {
+		o        Outcome
+		all, cut int
+	}{
+		"subject": {Outcome{Subject: text}, n, n}, "summary": {Outcome{Summary: text}, n, n}, "reason": {Outcome{Reason: text}, n, n},
+		"detail": {Outcome{Detail: Prose(text)}, n, n}, "by hand": {Outcome{ByHand: text}, n, n},
+		"facts":         {Outcome{Facts: []byte(text)}, n, n},
+		"evidence":      {Outcome{Evidence: []Evidence{{Source: text}, {Value: text}}}, 2*n + 2*empty, 2*n + 2*empty},
+		"long evidence": {Outcome{Evidence: []Evidence{{Source: long, Value: long}}}, 2*len(long) + empty, 2*maxText + empty},
+	} {
+		if got, cut := size(c.o)-bare, sizeCut(c.o)-bare; got != c.all || cut != c.cut {
+			t.Errorf("%s: %d, and %d of it cut; want %d and %d", name, got, cut, c.all, c.cut)
+		}
+	}
+	for id, o := range map[string]Outcome{"bridge-mtu": {Trap: "bridge-mtu"}, "bridge-mtu:br0": {Trap: "bridge-mtu", Subject: "br0"}} {
+		if got := o.ID(); got != id {
+			t.Errorf("%s, want %s", got, id)
+		}
+	}
+}
