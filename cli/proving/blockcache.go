@@ -161,7 +161,7 @@ func (f blockcacheFlags) measurement() (m blockcache.Measurement, err error) {
 			return m, app.Usagef("--size: %w", err)
 		}
 		if n < 1<<20 || n > 1<<50 {
-			return m, app.Usagef("--size %s: expected 1MiB or more", f.size)
+			return m, app.Usagef("--size %s: expected 1MiB to 1PiB", f.size)
 		}
 		m.Job.Resize(n &^ 0xfff) // direct requests are of whole blocks
 	}
