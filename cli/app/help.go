@@ -116,7 +116,8 @@ func reworded(msg string) string {
 		if hint := otherTools[m[1]]; hint != "" {
 			return "no verb is called " + m[1] + ": " + hint
 		}
-		return "no verb is called " + m[1] + "; " + m[2] + " help lists them" + strings.TrimRight(strings.Replace(m[3], "\n\nDid", "\ndid", 1), "\n")
+		near := strings.TrimRight(strings.Replace(m[3], "\n\nDid", "\ndid", 1), "\n")
+		return "no verb is called " + m[1] + "; " + m[2] + " help lists them" + near
 	}
 	if m := badValue().FindStringSubmatch(msg); m != nil {
 		return m[2] + " " + m[1] + ": " + expected(m[3])

@@ -20,12 +20,12 @@ func TestLabNamed(t *testing.T) {
 		{[]string{"powercut"}, false, "powercut/raid1-all", false},
 		{[]string{"powercut"}, true, "powercut/raid1-all", true},
 		{[]string{"powercut/raid1-all"}, false, "powercut/raid1-all", true},
-		{nil, false, "dm-cache-smq/old/mended", false},
-		{[]string{"dm-cache-smq"}, false, "dm-cache-smq/old/mended", false},
+		{nil, false, "dm-cache-smq/old/since-2017", false},
+		{[]string{"dm-cache-smq"}, false, "dm-cache-smq/old/since-2017", false},
 		{[]string{"dm-cache-smq"}, false, "dm-cache-smq/runs", true},
-		{[]string{"dm-cache-smq/old"}, false, "dm-cache-smq/old/mended", true},
+		{[]string{"dm-cache-smq/old"}, false, "dm-cache-smq/old/since-2017", true},
 		{[]string{"dm-cache-smq/old"}, false, "dm-cache-smq/runs", false},
-		{[]string{"dm-cache-smq/old/mended"}, false, "dm-cache-smq/old/mended", true},
+		{[]string{"dm-cache-smq/old/since-2017"}, false, "dm-cache-smq/old/since-2017", true},
 	} {
 		all, err := a.chooseLab(c.args, true)
 		if err != nil {

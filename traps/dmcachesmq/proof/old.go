@@ -13,7 +13,7 @@ import (
 var Experiments = []lab.Experiment{
 	ModelExperiment, RunsExperiment,
 	{
-		Name: "old/mended", About: "dm-cache with smq of Linux 6.1: a cache full of other data becomes fast",
+		Name: "old/since-2017", About: "dm-cache with smq of Linux 6.1: a cache full of other data becomes fast",
 		Long: true, Named: true, Needs: onBuilt(RunsExperiment.Needs, "smq-old/mended"),
 		Run: func(ctx context.Context, b *lab.Bench) error { return otherDataIs(b, blockcache.Fast) },
 	},
@@ -25,7 +25,7 @@ var Experiments = []lab.Experiment{
 		},
 	},
 	{
-		Name: "old/rules", About: "which of the old rules keeps other data out: some mended at a time",
+		Name: "old/rules", About: "which of the old rules keeps other data out: some fixed at a time",
 		Long: true, Named: true, Needs: onBuilt(RunsExperiment.Needs, "smq-old/old"),
 		Run: func(ctx context.Context, b *lab.Bench) error { return whichRule(b) },
 	},

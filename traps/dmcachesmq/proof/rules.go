@@ -22,7 +22,7 @@ const (
 // whichRule fixes some of the old rules at a time, and looks at what becomes of
 // other data then.
 func whichRule(b *lab.Bench) error {
-	b.Columns("Mended", "Hits %", "IOPS", "Promoted", "Demoted")
+	b.Columns("Fixed", "Hits %", "IOPS", "Promoted", "Demoted")
 	l := &modelBench{Bench: b}
 	below, err := l.loop("origin", runsOrigin)
 	if err != nil {
