@@ -420,3 +420,18 @@ func TestRootFolders(t *testing.T) {
 		t.Errorf("%s of %s: %+v", r.Kind(), r.Name(), r.Identity())
 	}
 }
+
+// TestAttributes: of the kernel's files those that may be opened before they are looked at.
+func TestAttributes(t *testing.T) {
+	live, other := &tree{fd: unix.AT_FDCWD}, &tree{fd: 3}
+	for name, want := range map[string]bool{
+		"/sys/class/net/eth0/device/power/control": true, "/proc/sys/net/ipv4/conf/all/forwarding": true, "/proc/meminfo": true,
+		"/proc/1/status": true, "/proc/1/fd/0": false, "/proc/1/ns/mnt": false, "/proc/1/task/1/status": false, "/proc/1/..": false,
+		"/sys/../dev/watchdog": false, "/proc/sys/../1/fd/0": false, "/etc/hosts": false, "/dev/watchdog": false, "/proc": true,
+		"/system/a": false,
+	} {
+		if got := live.attribute(name); got != want || other.attribute(name) {
+			t.Errorf("%s: %v, and in another root folder %v", name, got, other.attribute(name))
+		}
+	}
+}
