@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +92,14 @@ func TestLibrary(t *testing.T) {
 	}
 	if flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
 		t.Errorf("flags %#x, %v", flags, err)
+	}
+	was := source
+	source = "no C"
+	_, err = inMemory()
+	source = was
+	said := regexp.MustCompile(`^compiling what .* needs .*: exit status 1; apt-get install gcc\n.*unknown type`)
+	if err == nil || !said.MatchString(err.Error()) {
+		t.Errorf("what is no C: %v", err)
 	}
 	t.Setenv("TMPDIR", "/dev/null")
 	if _, err := inMemory(); err == nil || !strings.HasPrefix(err.Error(), "compiling what User-Mode Linux needs on this processor") {
