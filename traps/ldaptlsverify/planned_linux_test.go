@@ -70,8 +70,9 @@ func TestPlansAreFullySaid(t *testing.T) {
 			subject: "sssd/corp", want: []string{"sssd.service is not running; it reads the new settings when it is started."}, not: "kind: unit"},
 		{name: "programs", host: system + open("one", "TLS_CACERT "+bundle+"\nTLS_REQCERT never\n"), subject: "openldap",
 			want: []string{"Running programs keep the settings that they read at start", "\nTLS_REQCERT\tdemand\n"}},
-		{name: "programs, a server that is gone", host: system + open("one gone", "TLS_CACERT "+bundle+"\nTLS_REQCERT never\n"), subject: "openldap",
-			want: []string{"ldaps://gone.example.com:636 could not be asked; whether its certificate verifies is not known."}},
+		{name: "programs, a server that is gone", host: system + open("one gone", "TLS_CACERT "+bundle+"\nTLS_REQCERT never\n"),
+			subject: "openldap",
+			want:    []string{"ldaps://gone.example.com:636 could not be asked; whether its certificate verifies is not known."}},
 		{name: "logins, a server that is gone", host: system + sssd("one gone", never), subject: "sssd/corp",
 			refused: "sssd/corp ldaps://gone.example.com:636 cannot be asked (", not: "could not be asked"},
 		{name: "names are not compared", subject: "openldap",
@@ -161,7 +162,8 @@ func TestPlansAreFullySaid(t *testing.T) {
 		})
 	}
 	h := hosttest.New(t, common)
-	if _, err := plan(t.Context(), h, trap.Finding{Subject: "nslcd"}); err == nil || !strings.Contains(err.Error(), "nslcd is no longer configured") {
+	if _, err := plan(t.Context(), h, trap.Finding{Subject: "nslcd"}); err == nil || !strings.Contains(err.Error(),
+		"nslcd is no longer configured") {
 		t.Errorf("of a client that is gone: %v", err)
 	}
 }

@@ -45,7 +45,8 @@ func TestTrusted(t *testing.T) {
 	}{
 		{name: "a file", host: file("/ca.pem", root, other), file: "/ca.pem", certs: 2},
 		{name: "a former name of the block", host: file("/ca.pem", renamed), file: "/ca.pem", certs: 1},
-		{name: "a key before it", host: file("/ca.pem", []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"), root), file: "/ca.pem",
+		{name: "a key before it", host: file("/ca.pem", []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"),
+			root), file: "/ca.pem",
 			certs: 1},
 		{name: "no file", file: "/ca.pem", wrong: "its CA file /ca.pem is missing"},
 		{name: "no file, but a folder", host: file("/d/0123abcd.0", root), file: "/ca.pem", dir: "/d", certs: 1,
@@ -186,7 +187,8 @@ func TestServersAnswers(t *testing.T) {
 		sssd   string // what is said of sssd's server
 		detail string // of the finding, or evidence that there must be
 	}{
-		{"verified", host.Peer{Version: "TLS 1.3", Chain: chain(leaf)}, "clear: its certificate verifies: trusted through CN=Answers CA,O=Example",
+		{"verified", host.Peer{Version: "TLS 1.3", Chain: chain(leaf)},
+			"clear: its certificate verifies: trusted through CN=Answers CA,O=Example",
 			"TLS 1.3, 1 certificate(s) sent"},
 		{"verified, and then broken off", late(host.Peer{Chain: chain(leaf)}),
 			"unknown: its certificate verifies, but the TLS handshake failed: remote error: handshake failure", "TLS, 1 certificate(s) sent"},
