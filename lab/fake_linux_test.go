@@ -11,9 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cavaliergopher/cpio"
@@ -47,7 +51,7 @@ func fake(t *testing.T, script string) Options {
 
 // TestMachines: what is said of a machine by what its guest says, and by how it ends.
 func TestMachines(t *testing.T) {
-	if !means.Inside(t, unix.CLONE_NEWNS, 5*means.Patience) {
+	if !means.Inside(t, unix.CLONE_NEWNS|unix.CLONE_NEWPID, 5*means.Patience) {
 		return
 	}
 	if err := unix.Mount("tmpfs", "/tmp", "tmpfs", 0, ""); err != nil { // whatever goes wrong, not this machine's own
@@ -171,6 +175,8 @@ func TestMachines(t *testing.T) {
 	}
 	restarts(t)
 	leashes(t)
+	clients(t)
+	closed(t)
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -260,6 +266,166 @@ func leashes(t *testing.T) {
 		}} {
 			means.Until(t, "a machine that is to be "+name, wait)
 		}
+	}
+}
+
+// clients: the first machine waits for its client's sockets, not for one that has ended, and not forever.
+func clients(t *testing.T) {
+	script := func(text string) []string { return []string{"/bin/sh", "-c", text} }
+	for _, status := range []string{"0", "5"} {
+		if err := startClient(script("exit " + status)); err == nil || err.Error() != "the client ended: exit status "+status {
+			t.Errorf("a client that ends: %v", err)
+		}
+	}
+	if err := startClient([]string{"/none/qemu"}); err == nil || !strings.HasPrefix(err.Error(), "starting the client: ") {
+		t.Errorf("a client that does not start: %v", err)
+	}
+	for _, there := range [][]string{nil, {clientWire}, {clientWire, clientSerial}} {
+		for _, name := range there {
+			if err := os.WriteFile(name, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			err := awaitClient(make(chan error))
+			want := "the client made no socket " + []string{clientWire, clientSerial, clientMonitor}[len(there)]
+			if waited := time.Since(began); err == nil || err.Error() != want || waited != 20*time.Second {
+				t.Errorf("after %s: %v, want %s", waited, err, want)
+			}
+		})
+	}
+	for _, name := range []string{clientWire, clientSerial} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := startClient(script("pwd >/tmp/where; for s in wire serial monitor; do sleep 0.1; touch /tmp/client-$s; done; exec sleep 1000")); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile("/tmp/where"); err != nil || string(b) != "/tmp\n" {
+		t.Errorf("a client runs in %q, %v", b, err)
+	}
+}
+
+// closed: whatever was opened for a machine or an image is closed when that is done.
+func closed(t *testing.T) {
+	dir := t.TempDir()
+	sleep, err := FindTool("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(sleep)
+	if err == nil {
+		err = errors.Join(os.MkdirAll(dir+"/root/usr/bin", 0o755), os.WriteFile(dir+"/root/usr/bin/sleep", b, 0o755),
+			os.WriteFile(dir+"/script", []byte("#!/bin/sh\n"), 0o755), os.WriteFile(dir+"/a.ko", nil, 0o644),
+			os.WriteFile(dir+"/modules.dep", []byte("a.ko:\n"), 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := fake(t, says(message{Hello: &hello{Kernel: "6.1"}}, message{Done: true}))
+	opt.Kernel.Modules, opt.Kernel.Root = dir, dir+"/root"
+	short := opt
+	short.Fettle = "/none"
+	t.Setenv("XDG_CACHE_HOME", dir)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close what was forgotten
+	for name, act := range map[string]func() error{
+		"a machine": func() error {
+			_, err := Play(t.Context(), "t", Scenario{Needs: Needs{MemMiB: 512, Modules: []string{"a"}, BuiltTools: []string{"sleep"}}}, opt)
+			return err
+		},
+		"a machine that is not built": func() error {
+			_, err := Play(t.Context(), "t", Scenario{}, short)
+			if err == nil {
+				return errors.New("it was built")
+			}
+			return nil
+		},
+		"a kernel that is not there": func() error {
+			bad := opt
+			bad.Kernel.File = "/none"
+			if _, err := boot(bad, os.Stdin, 1, nil); err == nil {
+				return errors.New("it was booted")
+			}
+			return nil
+		},
+		"a supervisor that is not there": func() error {
+			bad := opt
+			bad.Init = "/none"
+			if _, err := boot(bad, os.Stdin, 1, nil); err == nil || !strings.Contains(err.Error(), "in namespaces of its own") {
+				return fmt.Errorf("it was booted: %w", err)
+			}
+			return nil
+		},
+		"a disk": func() error {
+			err := makeDisk(1)
+			if wantsRestart() {
+				err = errors.New("a new disk is marked")
+			}
+			if makeDisk(1) == nil {
+				err = errors.New("a disk is made anew")
+			}
+			return errors.Join(err, os.Remove(diskFile))
+		},
+		"kernels": func() error {
+			_, err := KernelFile("/proc/self/exe")
+			if _, bad := KernelFile(dir + "/script"); bad == nil {
+				err = errors.New("a script is a kernel")
+			}
+			if _, bad := kernelOfDeb(t.Context(), dir+"/script"); bad == nil {
+				err = errors.New("a script is a package")
+			}
+			return err
+		},
+	} {
+		if err := act(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		before := len(means.OpenFiles(t))
+		for range 3 {
+			if err := act(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		means.Until(t, name+": descriptors to be closed", func() bool { return len(means.OpenFiles(t)) <= before })
+	}
+}
+
+// TestJobsThatAreGivenUp: each job has its outcome, one after the other, also where nobody waits for them any more.
+func TestJobsThatAreGivenUp(t *testing.T) {
+	var jobs []Job
+	for i := range 40 {
+		jobs = append(jobs, Job{Trap: "t", Scenario: Scenario{Name: fmt.Sprint(i), Needs: Needs{Tools: []string{"nosuch"}}}})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, ctx := range map[string]context.Context{"played": t.Context(), "given up": ctx} {
+		var at atomic.Int32
+		seen, given := map[string]bool{}, 0
+		PlayAll(ctx, jobs, 4, func(o Outcome) {
+			if at.Add(1) > 1 {
+				t.Errorf("%s: two outcomes at once", name)
+			}
+			runtime.Gosched()
+			seen[o.Job.Name()] = true
+			switch {
+			case errors.Is(o.Err, context.Canceled):
+				given++
+			case !errors.As(o.Err, new(*MissingError)):
+				t.Errorf("%s: %v", name, o.Err)
+			}
+			at.Add(-1)
+		})
+		if len(seen) != len(jobs) || (given > 0) != (name == "given up") {
+			t.Errorf("%s: %d of %d jobs have an outcome, %d were given up", name, len(seen), len(jobs), given)
+		}
+	}
+	var c cpus
+	if free, err := c.start(func() error { return io.EOF }); err != io.EOF {
+		t.Errorf("what does not start: %v", err)
+	} else {
+		free()
 	}
 }
 
@@ -469,6 +635,13 @@ func TestScriptsAndLibrariesComeAlong(t *testing.T) {
 			"/libc.so.6")
 	}); err != nil || !own {
 		t.Errorf("without a library of its own: %v, this host's is there: %t", err, own)
+	}
+	if err := errors.Join(os.WriteFile(dir+"/libx.so.1", []byte("X"), 0o644), os.Symlink("libx.so.1", dir+"/libx.so")); err != nil {
+		t.Fatal(err)
+	}
+	has, err = pack(func(im *image) error { return errors.Join(im.library("libx.so", dir), im.library("libx.so", dir)) })
+	if in := strings.TrimPrefix(dir, "/"); err != nil || has[in+"/libx.so"] != "644 X" || has[in+"/libx.so.1"] != "" {
+		t.Errorf("a library that is a link: %v, %.20q and %.20q", err, has[in+"/libx.so"], has[in+"/libx.so.1"])
 	}
 	for name, want := range map[string]string{"other": "no program other was built with the kernel (looked in " + root + ")"} {
 		if _, err := pack(func(im *image) error { return im.rootTool(root, name) }); err == nil || err.Error() != want {
