@@ -300,7 +300,8 @@ func clients(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := startClient(script("pwd >/tmp/where; for s in wire serial monitor; do sleep 0.1; touch /tmp/client-$s; done; exec sleep 1000")); err != nil {
+	if err := startClient(script("pwd >/tmp/where; for s in wire serial monitor; do sleep 0.1; touch /tmp/client-$s; done; " +
+		"exec sleep 1000")); err != nil {
 		t.Error(err)
 	}
 	if b, err := os.ReadFile("/tmp/where"); err != nil || string(b) != "/tmp\n" {

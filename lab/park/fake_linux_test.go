@@ -33,9 +33,11 @@ func newWorkshop(t *testing.T) *workshop {
 	}
 	t.Cleanup(func() { unix.Unmount(w.dir, unix.MNT_DETACH) })
 	for name, more := range map[string]string{
-		"mmdebstrap":     "for a; do case $a in */root|*.part) mkdir -p $a/usr/share/keyrings; echo keys >$a/usr/share/keyrings/ubuntu-archive-keyring.gpg;; esac; done",
-		"systemd-nspawn": `while [ "$1" != -D ]; do shift; done; mkdir -p "$2/var/lib/park"; cat "$2/usr/local/lib/park/phase" >>"$2/var/lib/park/saw" 2>/dev/null`,
-		"mke2fs":         "", "debugfs": "", "linux.uml": "env >$D/env", "cp": "", "truncate": "",
+		"mmdebstrap": "for a; do case $a in */root|*.part) mkdir -p $a/usr/share/keyrings; " +
+			"echo keys >$a/usr/share/keyrings/ubuntu-archive-keyring.gpg;; esac; done",
+		"systemd-nspawn": "while [ $1 != -D ]; do shift; done; mkdir -p $2/var/lib/park; " +
+			"cat $2/usr/local/lib/park/phase >>$2/var/lib/park/saw 2>/dev/null",
+		"mke2fs": "", "debugfs": "", "linux.uml": "env >$D/env", "cp": "", "truncate": "",
 	} {
 		text := "#!/bin/sh\nD=" + w.dir + "\n{ printf " + name + "; for a; do printf ' [%s]' \"$a\"; done; echo; } >>$D/calls\n" +
 			"if [ -e $D/" + name + ".fails ]; then seq 1 30; exit 7; fi\n" + more + "\nexit 0\n"
@@ -258,7 +260,8 @@ func TestHostsAreBooted(t *testing.T) {
 	w.called("a machine", []string{"cp [-a] [/usr/lib/uml/modules/.] [three/mount-", "/root/lib/modules]"},
 		[]string{"mke2fs [-q] [-t] [ext4] [-U] [" + rootUUID + "] [-d] [three/mount-", "/root] [three/disk] [6G]"},
 		[]string{"truncate [-s] [64M] [three/disk1]"}, []string{"truncate [-s] [128M] [three/disk2]"},
-		[]string{"linux.uml [mem=768M] [ubd0=three/disk] [root=/dev/ubda] [ro] [con=null] [con0=null,fd:1] [ubd1=three/disk1] [ubd2=three/disk2]"},
+		[]string{"linux.uml [mem=768M] [ubd0=three/disk] [root=/dev/ubda] [ro] [con=null] [con0=null,fd:1] " +
+			"[ubd1=three/disk1] [ubd2=three/disk2]"},
 		[]string{"debugfs [-R] [rdump /var/lib/park ", "three] [three/disk]"})
 	w.reads("three/up/etc/fstab", rootEntry)
 	if b, err := os.ReadFile(w.dir + "/env"); err != nil || !strings.Contains("\n"+string(b), "\nTMPDIR=/dev/shm\n") {
