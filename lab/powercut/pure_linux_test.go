@@ -3,6 +3,7 @@ package powercut
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -155,7 +156,7 @@ func TestDiffers(t *testing.T) {
 	}{
 		{world{"a": {"rw", "1", 5}, "b": {"rw", "2", 5}}, true, nil},
 		{world{"a": {"rw", "1", 6}, "b": {"rw", "2", 5}}, false, nil},
-		{world{"a": {"rw", "1", 6}, "b": {"rw", "2", 5}}, true, []string{"a is "}},
+		{world{"a": {"rw", "1", 6}, "b": {"rw", "2", 5}}, true, []string{"a is {rw 1 6}, expected {rw 1 5}"}},
 		{world{"a": {"r", "1", 5}, "b": {"rw", "3", 5}}, false, []string{"a is ", "b is "}},
 		{world{"a": {"rw", "1", 5}, "c": {}}, false, []string{"b is missing", "c is there"}},
 	} {
@@ -233,7 +234,8 @@ func TestReplayAll(t *testing.T) {
 			}
 		}
 		lied, tried := 0, 0
-		bench := &lab.Bench{Teller: lab.NewTeller(&bytes.Buffer{})}
+		var line bytes.Buffer
+		bench := &lab.Bench{Teller: lab.NewTeller(&line)}
 		err := replayAll(t.Context(), bench, d, l, 0, func(_ *disk, _ *Log, cut Cut, n int, f *lie) result {
 			want := make(memory, 64*sector)
 			for i := range cut.Prefix {
@@ -253,6 +255,29 @@ func TestReplayAll(t *testing.T) {
 		}, c.lies)
 		if (err == nil) != (c.why == "") || err != nil && !strings.HasPrefix(err.Error(), c.why) || lied != c.lied || tried < 3 {
 			t.Errorf("%s: %v; %d tried, %d lies told", c.name, err, tried, lied)
+		}
+		if err := bench.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for frame := range strings.Lines(line.String()) {
+			f := strings.Fields(frame)
+			b, err := base64.StdEncoding.DecodeString(f[len(f)-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = string(b) // the last has all
+		}
+		for _, want := range []string{`["all","`, fmt.Sprintf(`"%d","0","0","0","0","0","`, tried), "7 writes in the log, 2 flushes and FUA writes.",
+			fmt.Sprintf("%d of %d lies were told on purpose", lied, len(c.lies)), fmt.Sprintf("%d states in ", tried)} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: no %s in %s", c.name, want, said)
+			}
+		}
+		if (c.why != "") != strings.Contains(said, map[bool]string{true: "lies were told: their marks",
+			false: "it is broken"}[c.lied == 0 && c.lies != nil]) &&
+			c.name != "a lie that is not" {
+			t.Errorf("%s: what is wrong is not noted: %s", c.name, said)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -298,6 +323,35 @@ func TestCopyFile(t *testing.T) {
 	for _, c := range [][2]string{{from + "x", to}, {from, dir + "/no/folder"}, {dir, to}} {
 		if copyFile(c[0], c[1]) == nil {
 			t.Errorf("copied %s to %s", c[0], c[1])
+		}
+	}
+}
+
+// TestLongEntries: a write of several MiB is on the disk as it was logged, whole or as far as a cut lets it come.
+func TestLongEntries(t *testing.T) {
+	data := make([]byte, 3*mib+sector)
+	for i := range data {
+		data[i] = byte(i>>9) ^ byte(i>>17)
+	}
+	l := &Log{SectorSize: sector, r: bytes.NewReader(append([]byte("head"), data...)), Entries: []Entry{{Sector: 2,
+		Sectors: uint64(len(data) / sector), at: 4},
+		{Sector: 3, Sectors: 2 * mib / sector, Flags: Discard}}}
+	for _, n := range []int{len(data) / sector, 2*mib/sector + 1, 1} {
+		got := make(memory, 4*mib)
+		if err := l.Apply(got, 0, uint64(n)); err != nil {
+			t.Fatal(err)
+		}
+		want := make([]byte, 4*mib)
+		copy(want[2*sector:], data[:n*sector])
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d sectors: the disk is another", n)
+		}
+		if err := l.Apply(got, 1, 1<<40); err != nil {
+			t.Fatal(err)
+		}
+		clear(want[3*sector : 3*sector+2*mib])
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d sectors, and some discarded: the disk is another", n)
 		}
 	}
 }

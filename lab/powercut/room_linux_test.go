@@ -103,17 +103,23 @@ func TestInARoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, test := range map[string]func(t *testing.T, r *room){"arrays": arraysInARoom, "disks": disksInARoom,
-		"configurations": confInARoom,
-		"journals":       journalsInARoom, "ends": endsInARoom, "files": filesInARoom} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, r *room)
+	}{{"arrays", arraysInARoom}, {"disks", disksInARoom}, {"configurations", confInARoom}, {"journals", journalsInARoom},
+		{"ends", endsInARoom},
+		{"files", filesInARoom}} {
+		ok := t.Run(c.name, func(t *testing.T) {
 			for _, dir := range []string{top, confDir, "/sys/block/md0"} {
 				if err := os.RemoveAll(dir); err != nil {
 					t.Fatal(err)
 				}
 			}
-			test(t, &room{t: t, ends: map[string][]outcome{}})
+			c.test(t, &room{t: t, ends: map[string][]outcome{}})
 		})
+		if !ok {
+			return // what waits for an array would wait long now
+		}
 	}
 }
 
@@ -244,6 +250,10 @@ func arraysInARoom(t *testing.T, r *room) {
 	if got, err := rows(&mdraid.Superblock{Size: 16}, 3); len(got) > 0 || err != nil {
 		t.Errorf("of equal copies: %v, %v", got, err)
 	}
+	r.md(map[string]string{"mismatch_cnt": "8\n"})
+	if got, err := rows(&mdraid.Superblock{Size: 16}, 3); len(got) != 2 || err != nil {
+		t.Errorf("to the end of the last row: %v, %v", got, err)
+	}
 	for _, size := range []string{"0\n", "511", "x"} {
 		r.md(map[string]string{"chunk_size": size})
 		_, err := rows(&mdraid.Superblock{Size: 16}, 3)
@@ -347,6 +357,24 @@ func disksInARoom(t *testing.T, r *room) {
 	if b, _ := os.ReadFile("/sys/block/loop7/queue/write_cache"); string(b) != "write through" {
 		t.Errorf("the disk that is recorded has a cache: %q", b)
 	}
+	_, _, err3 := d.recordWhile(func() error { t.Error("what nobody records is done"); return nil })
+	r2 := raidCase{}.trial(d, &Log{}, Cut{}, 2, nil)
+	var r3 result
+	err4 := filesCase{}.trial(t.Context(), d, &Log{}, Cut{}, 0, &r3, nil, nil, nil)
+	for what, err := range map[string]error{"recordWhile": err3, "a trial": r2.err, "a trial of files": err4} {
+		if !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s without device mapper: %v", what, err)
+		}
+	}
+	if !r2.resume || (raidCase{}).trial(d, &Log{}, Cut{}, 1, nil).resume || r2.lost || r3.lost || r2.finished {
+		t.Errorf("%+v, %+v", r2, r3)
+	}
+	for what, err := range map[string]error{"the remedies": raidCase{}.live(d), "beside syncs": raidCase{}.besideSyncs(d),
+		"a root": d.mountRoot()} {
+		wants(t, what+" without a root", err, "mounting  on "+rootDir+": ")
+	}
+	r.ends["mkfs.ext4"] = []outcome{{"no room", 1, nil}}
+	wants(t, "a root that is not made", d.makeRoot(), "exit status 1: no room")
 	d.loop = "/dev/loop0none"
 	wants(t, "a disk without a queue", d.record(), "taking the cache from the disk that is recorded: ")
 	w := startWriter(dataDir+"/records", "recorded")
@@ -578,7 +606,8 @@ func journalsInARoom(t *testing.T, r *room) {
 	}
 	change(t, list, false)
 	r.ends = map[string][]outcome{"fettle resume": {{act: func() { undo(t) }}}}
-	wants(t, "a resume that undoes", rc.act(d, true), `resume made of "`)
+	conf0, list0, _ := rc.changes()
+	wants(t, "a resume that undoes", rc.act(d, true), fmt.Sprintf("resume made of %q, %q: %q, %q", conf0, list0, conf0, remedy.TakenBack))
 	change(t, list, false)
 	r.ends = map[string][]outcome{"fettle undo": {{"no", 3, nil}}}
 	wants(t, "an undo that fails", rc.act(d, false), "fettle undo --yes: exit status 3: no")
@@ -640,6 +669,7 @@ func endsInARoom(t *testing.T, r *room) {
 		{"a member", func() { r.md(map[string]string{"degraded": "1"}) }, "1 members are missing in the end"},
 		{"the bitmap", func() { r.md(map[string]string{"bitmap/location": "none"}) }, "the bitmap was internal, and is at none in the end"},
 		{"a record", func() { put(t, dataDir+"/records", string(record(0))) }, "record 1 of 2"},
+		{"copies that differ", func() { r.md(map[string]string{"mismatch_cnt": "8"}) }, "finding where the copies differ: "},
 		{"a resync", func() { r.md(map[string]string{"resync_start": "8"}) }, "its resync after the cut is still to come (resync_start 8)"},
 	} {
 		put(t, confDir+"/mdadm.conf", mended)

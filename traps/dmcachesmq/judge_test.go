@@ -36,26 +36,31 @@ func TestJudge(t *testing.T) {
 		detail string // of the first finding
 	}{
 		{"as it should be", func(*status) {}, mended, well, ""},
-		{"failed", func(c *status) { c.failed, c.check = true, true }, mended, "found critical c: the cache failed: every request to it ends in an error",
+		{"failed", func(c *status) { c.failed, c.check = true, true }, mended,
+			"found critical c: the cache failed: every request to it ends in an error",
 			"Look in the kernel's log"},
-		{"a check, read-only", func(c *status) { c.check, c.readOnly = true, true }, mended, "found critical c: the cache's metadata needs a check",
+		{"a check, read-only", func(c *status) { c.check, c.readOnly = true, true }, mended,
+			"found critical c: the cache's metadata needs a check",
 			"cache_check"},
 		{"read-only", func(c *status) { c.readOnly = true }, mended,
 			"found critical c: the cache's metadata is read-only: nothing more is promoted", ""},
-		{"cleaner", func(c *status) { c.policy = "cleaner" }, before, "found notice c: the policy is cleaner: the cache is being emptied and promotes " +
-			"nothing", "--cachepolicy smq"},
+		{"cleaner", func(c *status) { c.policy = "cleaner" }, before,
+			"found notice c: the policy is cleaner: the cache is being emptied and promotes " +
+				"nothing", "--cachepolicy smq"},
 		{"another policy", func(c *status) { c.policy = "era" }, before, "found notice c: the policy is not smq", "It is era; smq is what"},
 		{"mq", func(c *status) { c.policy = "mq" }, mended, well, ""},
 		{"no policy is known", func(c *status) { c.policy = "" }, mended, well, ""},
 		{"passthrough", func(c *status) { c.mode = "passthrough" }, mended,
 			"found notice c: the cache is in passthrough mode: all reads go to the slow device", ""},
 		{"a threshold of a block", func(c *status) { c.threshold = 128 }, mended, well, ""},
-		{"less than a block", func(c *status) { c.threshold, c.dirty = 127, 9 }, mended, "found notice c: migration_threshold is less than one block: " +
-			"dirty blocks are not written back while the disk is idle", "It is 127 sectors, a block 128: "},
+		{"less than a block", func(c *status) { c.threshold, c.dirty = 127, 9 }, mended,
+			"found notice c: migration_threshold is less than one block: " +
+				"dirty blocks are not written back while the disk is idle", "It is 127 sectors, a block 128: "},
 		{"less than a block, for a while", func(c *status) { c.threshold, c.mode = 127, "writethrough" }, mended, well, ""},
 		{"no threshold is known", func(c *status) { c.threshold = 0 }, mended, well, ""},
 		{"an old kernel", func(*status) {}, before, old, "The cache is full, and its hit ratio is 100 %. Why."},
-		{"an old kernel, room", func(c *status) { c.used = 949 }, before, old, "There is still room. Why. The distribution may have backported the fix"},
+		{"an old kernel, room", func(c *status) { c.used = 949 }, before, old,
+			"There is still room. Why. The distribution may have backported the fix"},
 		{"an old kernel, just looked at", func(c *status) {
 			c.over = &change{took: 90 * time.Second, hits: 600, misses: 400, promotions: 3, demotions: 2}
 		}, before, old, "Over 1m30s: 60 % hits of 1000 requests, 3 blocks promoted, 2 demoted. Why."},
@@ -73,7 +78,8 @@ func TestJudge(t *testing.T) {
 		{"not full", func(c *status) { requests(c, 6000, 14_001); c.demotions, c.used = 5001, 949 }, mended, well, ""},
 		{"demoted in turn now", func(c *status) {
 			c.over = &change{took: 36 * time.Second, hits: 200, misses: 800, demotions: 11, promotions: 12}
-		}, mended, small, "Over 36s: 20 % hits of 1000 requests, 12 blocks promoted, 11 demoted: at this rate, its whole content is replaced every 54m33s."},
+		}, mended, small,
+			"Over 36s: 20 % hits of 1000 requests, 12 blocks promoted, 11 demoted: at this rate, its whole content is replaced every 54m33s."},
 		{"within an hour just not", func(c *status) {
 			c.over = &change{took: 36 * time.Second, hits: 200, misses: 800, demotions: 10}
 		}, mended, well, ""},
@@ -91,8 +97,9 @@ func TestJudge(t *testing.T) {
 		}, mended, few, "Over 2s: 50 % hits of 1000 requests, 0 blocks promoted, 0 demoted. Did a backup"},
 		{"few hits of not so many", func(c *status) { requests(c, 290_000, 710_000) }, mended, well, ""},
 		{"few hits, and in turn", func(c *status) { requests(c, 299_999, 700_002); c.demotions = 5001 }, mended, small, ""},
-		{"lvs, moves unknown", func(c *status) { requests(c, 6000, 14_001); c.moves = false }, mended, "unknown c: few requests hit this full cache, and " +
-			"lvs does not show whether blocks are promoted and demoted in turn; dmsetup status does", ""},
+		{"lvs, moves unknown", func(c *status) { requests(c, 6000, 14_001); c.moves = false }, mended,
+			"unknown c: few requests hit this full cache, and " +
+				"lvs does not show whether blocks are promoted and demoted in turn; dmsetup status does", ""},
 		{"lvs, not asked enough", func(c *status) { requests(c, 5000, 15_000); c.moves = false }, mended, well, ""},
 		{"lvs, few hits", func(c *status) { requests(c, 299_999, 700_002); c.moves = false }, mended, few, ""},
 		{"an old lvs", func(c *status) { c.counts, c.moves, c.fill = false, false, 95 }, mended,
@@ -151,13 +158,16 @@ func TestBetween(t *testing.T) {
 
 // TestLines: each field of a line of dmsetup status, and each column of lvs, has its own place.
 func TestLines(t *testing.T) {
-	got, err := parseStatus([]byte("x: 0 1 linear 3 4\nvg-a: 0 1 cache 8 1/2 128 3/4 5 6 7 8 9 10 11 2 metadata2 writethrough 4 a b migration_threshold 12 " +
+	got,
+		err := parseStatus([]byte("x: 0 1 linear 3 4\nvg-a: 0 1 cache 8 1/2 128 3/4 5 6 7 8 9 10 11 2 metadata2 writethrough 4 a b migration_threshold 12 " +
 		"mq 2 c d ro needs_check\nvg-b: 0 1 cache Fail\nvg-c: 0 1 cache Error\n"))
-	want := []status{{name: "vg-a", from: "dmsetup status", counts: true, moves: true, blockSectors: 128, used: 3, total: 4, readHits: 5, readMisses: 6,
+	want := []status{{name: "vg-a", from: "dmsetup status", counts: true, moves: true, blockSectors: 128, used: 3, total: 4,
+		readHits: 5, readMisses: 6,
 		writeHits: 7, writeMisses: 8, demotions: 9, promotions: 10, dirty: 11, mode: "writethrough", threshold: 12, policy: "mq", readOnly: true,
 		check: true}, {name: "vg-b", from: "dmsetup status", failed: true}, {name: "vg-c", from: "dmsetup status", failed: true}}
 	same(t, got, err, want)
-	if _, err := parseStatus([]byte("vg-a: 0 1 cache\n")); err == nil || !strings.Contains(err.Error(), "line 1: cache vg-a: the line is too short") {
+	if _, err := parseStatus([]byte("vg-a: 0 1 cache\n")); err == nil || !strings.Contains(err.Error(),
+		"line 1: cache vg-a: the line is too short") {
 		t.Errorf("a line without a status: %v", err)
 	}
 	lv := func(attr, origin, more string) string {
@@ -172,8 +182,10 @@ func TestLines(t *testing.T) {
 		lv("Cwi---C---", "a_corig", ""), lv("Cwi-d-C---", "a_corig", ""), lv("Cwi-i-C---", "a_corig", ""), lv("Cwi-aoC---", "a_wcorig", ""),
 		lv("-wi-ao----", "a_corig", ""), lv("Cwi-aoC-", "a_corig", ""), lv("Cwi-aoC--", "a_corig", "")}, ",") + `]}]}`))
 	const name = "v--g-a"
-	same(t, got, err, []status{{name: name, from: "lvs", counts: true, policy: "mq", mode: "writeback", readHits: 1, readMisses: 2, writeHits: 3,
-		writeMisses: 4, used: 5, total: 6, dirty: 7, blockSectors: 128, threshold: 9, fill: 12.5, check: true}, {name: name, from: "lvs", failed: true},
+	same(t, got, err, []status{{name: name, from: "lvs", counts: true, policy: "mq", mode: "writeback", readHits: 1,
+		readMisses: 2, writeHits: 3,
+		writeMisses: 4, used: 5, total: 6, dirty: 7, blockSectors: 128, threshold: 9, fill: 12.5, check: true}, {name: name,
+		from: "lvs", failed: true},
 		{name: name, from: "lvs", readOnly: true, policy: "cleaner"}, {name: name, from: "lvs", check: true},
 		{name: name, from: "lvs", check: true, failed: true}, {name: name, from: "lvs", readOnly: true}, {name: name, from: "lvs"}})
 }
