@@ -77,7 +77,7 @@ func TestJudge(t *testing.T) {
 		{"not demoted enough", func(c *status) { requests(c, 6000, 14_001); c.demotions = 5000 }, mended, well, ""},
 		{"not full", func(c *status) { requests(c, 6000, 14_001); c.demotions, c.used = 5001, 949 }, mended, well, ""},
 		{"demoted in turn now", func(c *status) {
-			c.over = &change{took: 36 * time.Second, hits: 200, misses: 800, demotions: 11, promotions: 12}
+			c.over = &change{took: 36*time.Second + 4*time.Millisecond, hits: 200, misses: 800, demotions: 11, promotions: 12}
 		}, mended, small,
 			"Over 36s: 20 % hits of 1000 requests, 12 blocks promoted, 11 demoted: at this rate, its whole content is replaced every 54m33s."},
 		{"within an hour just not", func(c *status) {
@@ -158,13 +158,19 @@ func TestBetween(t *testing.T) {
 
 // TestLines: each field of a line of dmsetup status, and each column of lvs, has its own place.
 func TestLines(t *testing.T) {
-	got,
-		err := parseStatus([]byte("x: 0 1 linear 3 4\nvg-a: 0 1 cache 8 1/2 128 3/4 5 6 7 8 9 10 11 2 metadata2 writethrough 4 a b migration_threshold 12 " +
-		"mq 2 c d ro needs_check\nvg-b: 0 1 cache Fail\nvg-c: 0 1 cache Error\n"))
+	plain := func(name string) status {
+		return status{name: name, from: "dmsetup status", counts: true, moves: true, blockSectors: 128, used: 3, total: 4,
+			readHits: 5, readMisses: 6,
+			writeHits: 7, writeMisses: 8, demotions: 9, promotions: 10, dirty: 11, policy: "smq"}
+	}
+	const a, end = ": 0 1 cache 8 1/2 128 3/4 5 6 7 8 9 10 11 ", "writethrough 4 a b migration_threshold 12 mq 2 c d ro needs_check\n"
+	got, err := parseStatus([]byte("x: 0 1 linear 3 4\nNo devices found\ny: 0 1\nz cache\nvg-a" + a + "2 metadata2 " + end +
+		"vg-b: 0 1 cache Fail\nvg-c: 0 1 cache Error\nvg-d" + a + "0 0 smq 0\nvg-e" + a + "0 0 smq 0 rw\n"))
 	want := []status{{name: "vg-a", from: "dmsetup status", counts: true, moves: true, blockSectors: 128, used: 3, total: 4,
 		readHits: 5, readMisses: 6,
 		writeHits: 7, writeMisses: 8, demotions: 9, promotions: 10, dirty: 11, mode: "writethrough", threshold: 12, policy: "mq", readOnly: true,
-		check: true}, {name: "vg-b", from: "dmsetup status", failed: true}, {name: "vg-c", from: "dmsetup status", failed: true}}
+		check: true}, {name: "vg-b", from: "dmsetup status", failed: true}, {name: "vg-c", from: "dmsetup status", failed: true},
+		plain("vg-d"), plain("vg-e")}
 	same(t, got, err, want)
 	if _, err := parseStatus([]byte("vg-a: 0 1 cache\n")); err == nil || !strings.Contains(err.Error(),
 		"line 1: cache vg-a: the line is too short") {
@@ -188,6 +194,54 @@ func TestLines(t *testing.T) {
 		from: "lvs", failed: true},
 		{name: name, from: "lvs", readOnly: true, policy: "cleaner"}, {name: name, from: "lvs", check: true},
 		{name: name, from: "lvs", check: true, failed: true}, {name: name, from: "lvs", readOnly: true}, {name: name, from: "lvs"}})
+}
+
+// answers is a host whose dmsetup status ends as written, one time after the other.
+type answers struct {
+	host.Source
+	kind  host.Kind
+	out   []host.Output
+	asked int
+}
+
+func (a *answers) Kind() host.Kind { return a.kind }
+
+func (a *answers) Command(ctx context.Context, c host.Command) (host.Output, error) {
+	if c.String() != "dmsetup status" {
+		return a.Source.Command(ctx, c)
+	}
+	a.asked++
+	return a.out[min(a.asked, len(a.out))-1], nil
+}
+
+// TestLooksThatFail: a look that fails, the first or the second, is no answer; and only a live host with a cache is looked at again.
+func TestLooksThatFail(t *testing.T) {
+	well := host.Output{Stdout: []byte(cache(9e6, 1e6, 100, 8292))}
+	bad := host.Output{Exit: 1, Stderr: []byte("\nCommand failed.\nmore\n")}
+	for _, c := range []struct {
+		name  string
+		kind  host.Kind
+		out   []host.Output
+		asked int
+		want  string
+	}{
+		{"the first", host.KindLive, []host.Output{bad}, 1, "unknown: dmsetup status: exit status 1: Command failed."},
+		{"the second", host.KindLive, []host.Output{well, well, bad}, 3, "unknown: dmsetup status: exit status 1: Command failed."},
+		{"the one between", host.KindLive, []host.Output{well, bad}, 2, "unknown: dmsetup status: exit status 1: Command failed."},
+		{"none", host.KindLive, []host.Output{well}, 3, "clear vg-data: the cache works as it should"},
+		{"of a capture", host.KindCapture, []host.Output{well}, 1, "clear vg-data: the cache works as it should"},
+		{"no cache", host.KindLive, []host.Output{{Stdout: []byte("x: 0 1 linear\n")}}, 1, "not-applicable: there is no dm-cache here"},
+	} {
+		src, _, err := hosttest.Parse([]byte("release: 6.1.0\n-- root/sys/block/dm-0/dm/name --\nx\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &answers{Source: src, kind: c.kind, out: c.out}
+		got := traptest.Lines(traptest.Run(t, &Trap, host.New(a), trap.Options{Interval: time.Millisecond}))
+		if got != c.want || a.asked != c.asked {
+			t.Errorf("%s: %s, asked %d times; want %s, %d", c.name, got, a.asked, c.want, c.asked)
+		}
+	}
 }
 
 func same(t *testing.T, got []*status, err error, want []status) {
