@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,7 +109,7 @@ func TestInARoom(t *testing.T) {
 		test func(t *testing.T, r *room)
 	}{{"arrays", arraysInARoom}, {"disks", disksInARoom}, {"configurations", confInARoom}, {"journals", journalsInARoom},
 		{"ends", endsInARoom},
-		{"files", filesInARoom}} {
+		{"files", filesInARoom}, {"cuts", cutsInARoom}} {
 		ok := t.Run(c.name, func(t *testing.T) {
 			for _, dir := range []string{top, confDir, "/sys/block/md0"} {
 				if err := os.RemoveAll(dir); err != nil {
@@ -755,6 +756,135 @@ func filesInARoom(t *testing.T, _ *room) {
 	}
 	if _, err := look(); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// cutsInARoom: the root as it was at each mark is finished as it must be, and what differs from what was said is named.
+func cutsInARoom(t *testing.T, _ *room) {
+	sh := func(text string) {
+		t.Helper()
+		if out, err := exec.Command("sh", "-c", text).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", text, err, out)
+		}
+	}
+	for name, text := range map[string]string{"existing.conf": strings.Repeat("old\n", 5000), "perm": "x\n",
+		"away.conf": "away\n", "journal/x": ""} {
+		put(t, filepath.Join(etc, name), text)
+	}
+	for _, name := range []string{"existing.conf", "perm", "away.conf"} {
+		if err := errors.Join(os.Chown(filepath.Join(etc, name), 1000, 4), os.Chmod(filepath.Join(etc, name), 0o604)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := bootID("recorded"); err != nil {
+		t.Fatal(err)
+	}
+	const kept = top + "/kept/"
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var marks []string
+	was, mended, err := filesCase{}.live(t.Context(), func(text string) error {
+		marks = append(marks, text)
+		sh("cp -a " + rootDir + " " + kept + text)
+		return nil
+	})
+	if err != nil || strings.Join(marks, " ") != "begun applied undo-begun undone ended" {
+		t.Fatalf("%q, %v", marks, err)
+	}
+	n := 0
+	try := func(at string, said map[string]bool, resume bool, change func(), f *lie) (result, error) {
+		t.Helper()
+		n++
+		sh("rm -rf " + rootDir + " && cp -a " + kept + at + " " + rootDir)
+		if change != nil {
+			change()
+		}
+		if err := bootID(fmt.Sprint("trial-", n)); err != nil {
+			t.Fatal(err)
+		}
+		r := result{resume: resume}
+		return r, filesCase{}.finish(t.Context(), nil, said, &r, was, mended, f)
+	}
+	for i, at := range marks {
+		said := map[string]bool{}
+		for _, m := range marks[:i+1] {
+			said[m] = true
+		}
+		for _, resume := range []bool{true, false} {
+			if _, err := try(at, said, resume, nil, nil); err != nil {
+				t.Errorf("at %s, resume %t: %v", at, resume, err)
+			}
+			now, err := look()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := was
+			if resume && (at == applied || at == undoBegun) {
+				want = mended
+			}
+			if diff := now.differs(want, false); diff != "" {
+				t.Errorf("at %s, resume %t: in the end %s", at, resume, diff)
+			}
+		}
+		for _, l := range filesLies {
+			if l.mark != at {
+				continue
+			}
+			_, err := try(at, said, false, nil, &l)
+			wants(t, l.name, err, l.want)
+		}
+	}
+	chmod := func(name string, mode os.FileMode) func() {
+		return func() {
+			if err := os.Chmod(etc+"/"+name, mode); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	all := map[string]bool{begun: true, applied: true, undoBegun: true, undone: true}
+	for _, c := range []struct {
+		what, at string
+		said     map[string]bool
+		change   func()
+		fails    string
+	}{
+		{"applied without its files", begun, map[string]bool{begun: true, applied: true}, nil, `it was said to be applied; it is "", and differs: `},
+		{"applied, and the undo is done", undone, map[string]bool{begun: true, applied: true}, nil, "it was said to be applied; it is"},
+		{"applied, and an owner is another", applied, map[string]bool{applied: true}, chmod("perm", 0o644), "it was said to be applied; it is"},
+		{"undone, and is not", applied, all, nil, "it was said to be undone; it is"},
+		{"undone, and a mode is another", undone, all, chmod("away.conf", 0o644), "it was said to be undone; it is"},
+		{"changed, and nobody wrote it down", begun, nil, chmod("perm", 0o644), "no journal tells of what was changed: "},
+		{"half a content", begun, nil, func() { put(t, etc+"/perm", "y") }, etc + "/perm holds neither its old content nor its new one"},
+		{"a temporary file", applied, map[string]bool{}, func() { put(t, etc+"/.fettle-x", "y") }, "/.fettle-x is there"},
+	} {
+		r, err := try(c.at, c.said, false, c.change, nil)
+		wants(t, c.what, err, c.fails)
+		if r.lost {
+			t.Errorf("%s: the root is lost", c.what)
+		}
+	}
+	// Whoever cannot mark, or look, does not go on.
+	broken := errors.New("no mark")
+	for i, at := range marks {
+		sh("rm -rf " + rootDir + " && cp -a " + kept + "begun " + rootDir)
+		seen := 0
+		if _, _, err := (filesCase{}).live(t.Context(), func(string) error {
+			if seen++; seen == i+1 {
+				return broken
+			}
+			return nil
+		}); !errors.Is(err, broken) || seen != i+1 {
+			t.Errorf("no mark %s: %v after %d", at, err, seen)
+		}
+	}
+	sh("rm -rf " + etc)
+	if _, _, err := (filesCase{}).live(t.Context(), func(string) error { t.Error("it goes on"); return nil }); !errors.Is(err,
+		os.ErrNotExist) {
+		t.Errorf("without files: %v", err)
+	}
+	if err := (filesCase{}).finish(t.Context(), nil, nil, &result{}, was, mended, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without files: %v", err)
 	}
 }
 
