@@ -45,7 +45,7 @@ func TestCompare(t *testing.T) {
 	const offset, size = 8, 2*mib/sector + 3
 	one := bytes.Repeat([]byte{7}, (offset+size)*sector)
 	other := bytes.Clone(one)
-	for _, s := range []int{0, 5, 6, mib/sector - 1, mib / sector, size - 1} {
+	for _, s := range []int{0, 1, 5, 6, mib/sector - 1, mib / sector, size - 1} {
 		other[(offset+s)*sector+sector-1]++
 	}
 	other[offset*sector-1]++ // before the data
@@ -62,7 +62,7 @@ func TestCompare(t *testing.T) {
 	for _, x := range got {
 		spans = append(spans, x.span)
 	}
-	want := []span{{0, 1}, {5, 7}, {mib/sector - 1, mib/sector + 1}, {size - 1, size}}
+	want := []span{{0, 2}, {5, 7}, {mib/sector - 1, mib/sector + 1}, {size - 1, size}}
 	if err != nil || !slices.Equal(spans, want) || got[1].String() != "sectors 5 to 6 of members [1 2]" {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}

@@ -245,7 +245,7 @@ func arraysInARoom(t *testing.T, r *room) {
 	if !slices.Equal(spans, []string{"sectors 0 to 7 of members [0 1 2]", "sectors 8 to 15 of members [0 1 2]"}) || err != nil ||
 		md("sync_max") != "max" ||
 		md("sync_min") != "0" || md("sync_action") != "idle" {
-		t.Errorf("%q, %v; the window is %s to %s, md %s", spans, err, md("sync_min"), md("sync_max"), md("sync_action"))
+		t.Fatalf("%q, %v; the window is %s to %s, md %s", spans, err, md("sync_min"), md("sync_max"), md("sync_action"))
 	}
 	r.md(map[string]string{"mismatch_cnt": "0\n"})
 	if got, err := rows(&mdraid.Superblock{Size: 16}, 3); len(got) > 0 || err != nil {
