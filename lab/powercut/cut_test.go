@@ -179,6 +179,15 @@ func TestDistinct(t *testing.T) {
 	if !slices.Equal(kept, []int{10, 32, 40, 50, 60}) {
 		t.Errorf("kept %v", kept)
 	}
+	// Each sector of a longer write has its own place.
+	pairs := &Log{SectorSize: 512, r: bytes.NewReader(data), Entries: []Entry{{Sector: 5, Sectors: 2, at: 0}, {Sector: 5, Sectors: 1, at: 0},
+		{Sector: 4, Sectors: 1, at: 512}, {Sector: 6, Sectors: 1, at: 512}}}
+	for other, want := range map[int]int{2: 2, 3: 1} { // the second sector before the first, and behind it
+		got, err := Distinct(pairs, []Cut{{Some: []Piece{{0, 2}}}, {Some: []Piece{{1, 1}, {other, 1}}}})
+		if err != nil || len(got) != want {
+			t.Errorf("with entry %d: %v, %v; want %d", other, got, err, want)
+		}
+	}
 	// On a real log every state that is dropped is there later.
 	real := small(t)
 	all, _ := Cuts(real, 0, len(real.Entries), func(uint64) string { return "" }, testRand())

@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -280,6 +282,24 @@ func TestReplayAll(t *testing.T) {
 			t.Errorf("%s: what is wrong is not noted: %s", c.name, said)
 		}
 	}
+	// Copies that differed are told of, with the cut.
+	var line bytes.Buffer
+	bench := &lab.Bench{Teller: lab.NewTeller(&line)}
+	if err := replayAll(t.Context(), bench, &disk{file: filepath.Join(dir, "disk"), spare: filepath.Join(dir, "spare")}, l, 0,
+		func(_ *disk, _ *Log, _ Cut, n int, _ *lie) result {
+			return result{differed: map[int]string{0: "0", 1: "8"}[n], about: "as it was"}
+		}, nil); err != nil {
+		t.Error(err)
+	}
+	if err := bench.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	said := line.String()[strings.LastIndex(line.String(), " ")+1:]
+	if b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(said)); err != nil || !strings.Contains(string(b),
+		"In 1 arrays md's check found") ||
+		!strings.Contains(string(b), "trial 1, power cut at entry ") || !strings.Contains(string(b), ": 8 sectors differed; as it was") {
+		t.Errorf("copies that differed: %s, %v", b, err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d := &disk{file: filepath.Join(dir, "disk"), spare: filepath.Join(dir, "spare")}
@@ -312,8 +332,15 @@ func TestCopyFile(t *testing.T) {
 	if err := errors.Join(f.Truncate(4<<20), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := copyFile(from, to); err != nil {
-		t.Fatal(err)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close what was forgotten
+	before := len(means.OpenFiles(t))
+	for range 2 {
+		if err := copyFile(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if open := means.OpenFiles(t); len(open) > before {
+		t.Errorf("open are %v, %d before", open, before)
 	}
 	want, err := os.ReadFile(from)
 	got, gerr := os.ReadFile(to)
@@ -361,6 +388,19 @@ type brokenDisk struct{}
 func (brokenDisk) WriteAt([]byte, int64) (int, error) { return 0, errors.New("no disk") }
 func (brokenDisk) ReadAt([]byte, int64) (int, error)  { return 0, errors.New("no log") }
 
+// until is a log that cannot be read from a byte on.
+type until struct {
+	io.ReaderAt
+	end int64
+}
+
+func (u until) ReadAt(b []byte, at int64) (int, error) {
+	if at >= u.end {
+		return 0, errors.New("no log")
+	}
+	return u.ReaderAt.ReadAt(b, at)
+}
+
 // TestDisksThatFail: a log that cannot be read, or a disk that cannot be written to, is an error.
 func TestDisksThatFail(t *testing.T) {
 	l := small(t)
@@ -389,6 +429,12 @@ func TestDisksThatFail(t *testing.T) {
 	}
 	if _, err := impossible(written(writerMark+"x"), func(uint64) int { return 0 }); err == nil {
 		t.Error("a record without its number")
+	}
+	packed := unpack(t, "writes.log.gz")
+	for at, want := range map[int64]string{512: "reading entry 0 of the log: no log", 2560: "reading entry 2 of the log: no log"} {
+		if _, err := ReadLog(until{bytes.NewReader(packed), at}, int64(len(packed))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a log that cannot be read from %d on: %v", at, err)
+		}
 	}
 	if _, err := ReadLog(brokenDisk{}, 1<<20); err == nil {
 		t.Error("a log that cannot be read")

@@ -2,6 +2,7 @@ package counters_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -320,6 +321,27 @@ func TestAgentsOfOldKinds(t *testing.T) {
 	both.mu.Unlock()
 	if _, err := open(both, nil); err == nil || !strings.Contains(err.Error(), `asking for the counters of "eth1" of 127.0.0.1:`) {
 		t.Errorf("an agent that fails: %v", err)
+	}
+}
+
+// TestKeysOfUsers: what version 3 cannot do is said before anybody is asked, and no key is shown.
+func TestKeysOfUsers(t *testing.T) {
+	c := newAgent(0).listens(t)
+	c.User, c.Timeout = "anna", time.Millisecond
+	for _, k := range []struct{ auth, authKey, priv, privKey, want string }{
+		{"", "", "", "", ""}, {"sha", "12345678", "", "", ""}, {"SHA-512", "12345678", "aes-256", "12345678", ""},
+		{"SHA", "1234567", "", "", `the authentication key of user "anna" must have 8 characters at least`},
+		{"SHA", "12345678", "AES", "1234567", `the privacy key of user "anna" must have 8 characters at least`},
+		{"SHA-1", "12345678", "", "", `"SHA-1" is no authentication protocol: there are MD5, SHA, SHA-224, SHA-256, SHA-384, SHA-512`},
+		{"SHA", "12345678", "ROT13", "12345678", `"ROT13" is no privacy protocol: there are DES, AES, AES-192, AES-256`},
+		{"", "", "AES", "12345678", "privacy requires authentication"},
+	} {
+		c.Auth, c.AuthKey, c.Priv, c.PrivKey = k.auth, k.authKey, k.priv, k.privKey
+		_, err := counters.OpenSNMP(t.Context(), c, nil)
+		if err == nil || errors.Is(err, counters.ErrBadSNMP) != (k.want != "") || !strings.Contains(err.Error(), k.want) ||
+			strings.Contains(err.Error(), "1234567") {
+			t.Errorf("%+v: %v", k, err)
+		}
 	}
 }
 
