@@ -854,6 +854,26 @@ func TestKernelsThatAreNamed(t *testing.T) {
 	if _, err := find(bad, ""); err == nil || !strings.Contains(err.Error(), "can be written by others") {
 		t.Errorf("a cache that others may write to: %v", err)
 	}
+	for dir, want := range map[string]string{"/dev/null/x": "not a directory", "relative": "finding a cache folder for kernels: "} {
+		t.Setenv("XDG_CACHE_HOME", dir)
+		if _, err := find(bad, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a cache in %s: %v", dir, err)
+		}
+	}
+	t.Setenv("XDG_CACHE_HOME", dir+"/cache")
+	if out, err := command(t.Context(), means.Patience, "/", "no-such-program"); err == nil || out != "" {
+		t.Errorf("a program that is not there: %q, %v", out, err)
+	}
+	if out, err := command(t.Context(), means.Patience, "/", "sh", "-c",
+		"echo out; echo first >&2; echo last >&2; exit 3"); err == nil || out != "out\n" ||
+		err.Error() != "sh: exit status 3: last" {
+		t.Errorf("a program that fails: %q, %v", out, err)
+	}
+	if out, err := command(t.Context(), means.Patience, "/tmp", "sh", "-c",
+		"echo 'x: No space left on device' >&2; echo y >&2; exit 1"); err == nil ||
+		err.Error() != "sh: exit status 1: no space left on the device that holds /tmp" {
+		t.Errorf("a full disk: %q, %v", out, err)
+	}
 	if _, err := Named(t.Context(), "group/none", nil); err == nil || !strings.Contains(err.Error(), "make lab-group builds it") {
 		t.Errorf("one that nobody has built: %v", err)
 	}
