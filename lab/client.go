@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -127,6 +128,9 @@ func awaitClient(gone <-chan error) error {
 			}
 			select {
 			case err := <-gone:
+				if err == nil {
+					err = errors.New("exit status 0")
+				}
 				return fmt.Errorf("the client ended: %w", err)
 			case <-end:
 				return fmt.Errorf("the client made no socket %s", s)

@@ -24,6 +24,13 @@ import (
 const playEnv = "FETTLE_LABTEST_PLAY"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == lab.Supervise { // as fettle-lab: see TestMachines
+		if err := lab.Supervisor(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(3)
+		}
+		os.Exit(0)
+	}
 	if init := os.Getenv(playEnv); init != "" {
 		k, err := lab.UML()
 		if err == nil {

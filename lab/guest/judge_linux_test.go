@@ -273,6 +273,12 @@ func TestProbeRatio(t *testing.T) {
 		{2, "0", "0", "", "recheck"},
 		{2, "100", "150", "", "recheck"},
 		{0.5, "status 1", "0.1 s", "", "recheck"},
+		{0.5, "6.1 s", "status 1", "", "recheck"},
+		{0.5, "6.1 s", "", "", "recheck"},
+		{0.5, "6 s", "3 s", "6 s", ""},
+		{2, "3", "6", "3", ""},
+		{1, "0", "0", "", "recheck"},
+		{2, "1 s", "2500 ms", "1 s", ""},
 	} {
 		p := &player{orders: lab.Orders{Scenario: lab.Scenario{Probes: []lab.Probe{{Name: "n", Run: []string{"x"}, Ratio: c.ratio}}}}}
 		failed := ""

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"fettle/internal/means"
 	"fettle/lab"
 )
 
@@ -122,9 +123,10 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); !bytes.HasPrefix(b, []byte("sleep\x00")) {
-		t.Errorf("process %d is %q", pid, b)
-	}
+	means.Until(t, "the process to be called as it was started", func() bool { // for a moment it has no name
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return bytes.HasPrefix(b, []byte("sleep\x00"))
+	})
 	stop()
 	if err := syscall.Kill(pid, 0); err == nil {
 		t.Error("it goes on")
@@ -242,6 +244,11 @@ func TestFilesDiffer(t *testing.T) {
 		"anything": {map[string]string{"/etc/a": lab.AnyContent}, map[string]string{"/etc/a": "m\n7", "/etc/b": "m\n2",
 			"/etc/d": "m"}, ""},
 		"a folder of it": {map[string]string{"/etc/": lab.AnyContent}, map[string]string{"/etc/a": "m\n7", "/etc/n": "m\n1"}, ""},
+		"anything in another file": {map[string]string{"/etc/a": lab.AnyContent}, map[string]string{"/etc/a": "m\n7", "/etc/a.bak": "m\n7",
+			"/etc/b": "m\n2", "/etc/d": "m"}, `/etc/a.bak holds "7", and the scenario does not say`},
+		"a folder that holds one thing": {map[string]string{"/etc/": "7"}, map[string]string{"/etc/a": "m\n7", "/etc/b": "m\n2", "/etc/d": "m"},
+			`/etc/a holds "7", and the scenario does not say`},
+		"a folder whose files may go": {map[string]string{"/etc/": lab.AnyContent}, map[string]string{"/etc/d": "m"}, ""},
 		"another folder": {map[string]string{"/srv/": lab.AnyContent}, map[string]string{"/etc/a": "m\n7", "/etc/b": "m\n2", "/etc/d": "m"},
 			`/etc/a holds "7", and the scenario does not say`},
 		"other content": {map[string]string{"/etc/a": "9"}, a, `/etc/a holds "1", and should hold "9"`},

@@ -73,6 +73,11 @@ func TestTellsHost(t *testing.T) {
 	if err := tellStory(lab.Orders{Channel: dir + "/none/line"}, 0, find); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("nobody hears, and %v", err)
 	}
+	for first := range 2 { // at the first word, and at what came of it
+		if err := tellStory(lab.Orders{Channel: "/dev/full", Command: []string{"true"}}, first, find); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("nobody hears of a command, and %v", err)
+		}
+	}
 	lo, err := net.InterfaceByName("lo")
 	if name, nerr := os.Hostname(); err != nil || lo.Flags&net.FlagUp == 0 || nerr != nil || name != "lab" ||
 		os.Getenv("HOME") != "/root" || os.Getenv(env) != "" {

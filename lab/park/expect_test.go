@@ -50,15 +50,18 @@ func TestJudge(t *testing.T) {
 		all  []Outcome
 		want string // in the error; "" is none
 	}{
-		"as expected":          {"container", []Outcome{found, {Trap: "c", Status: "clear"}, {Trap: "z", Status: "not-applicable"}}, ""},
-		"another finding":      {"container", []Outcome{found, {Trap: "z", Status: "found", Severity: "notice"}}, "found: - {trap: z"},
-		"graver":               {"container", []Outcome{found, {Trap: "a", Subject: "x2", Status: "found", Severity: "critical"}}, "critical"},
-		"an unjustified clear": {"container", []Outcome{found, {Trap: "d", Status: "clear"}}, "clear: - {trap: d"},
-		"another unknown":      {"container", []Outcome{found, {Trap: "a", Status: "unknown"}}, "unknown: - {trap: a"},
-		"not found":            {"container", nil, "not found: a"},
-		"clear for found":      {"container", []Outcome{{Trap: "a", Subject: "x1", Status: "clear"}}, "not found: a"},
-		"could not be seen":    {"sosreport", []Outcome{{Trap: "a", Status: "unknown"}}, ""},
-		"of another look":      {"machine", []Outcome{found}, "not found: b"},
+		"as expected":     {"container", []Outcome{found, {Trap: "c", Status: "clear"}, {Trap: "z", Status: "not-applicable"}}, ""},
+		"another finding": {"container", []Outcome{found, {Trap: "z", Status: "found", Severity: "notice"}}, "found: - {trap: z"},
+		"graver": {"container", []Outcome{found, {Trap: "a", Subject: "x2", Status: "found",
+			Severity: "critical"}}, "critical"},
+		"an unjustified clear":     {"container", []Outcome{found, {Trap: "d", Status: "clear"}}, "clear: - {trap: d"},
+		"another unknown":          {"container", []Outcome{found, {Trap: "a", Status: "unknown"}}, "unknown: - {trap: a"},
+		"not found":                {"container", nil, "not found: a"},
+		"clear for found":          {"container", []Outcome{{Trap: "a", Subject: "x1", Status: "clear"}}, "not found: a"},
+		"could not be seen":        {"sosreport", []Outcome{{Trap: "a", Status: "unknown"}}, ""},
+		"another trap's":           {"sosreport", []Outcome{{Trap: "b", Status: "unknown"}}, "not found: a"},
+		"a trap's of another look": {"container", []Outcome{{Trap: "a", Subject: "q", Status: "unknown"}}, "not found: a"},
+		"of another look":          {"machine", []Outcome{found}, "not found: b"},
 	} {
 		err := Judge(c.look, c.all, own, common)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

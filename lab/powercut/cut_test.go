@@ -3,6 +3,7 @@ package powercut
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -42,6 +43,20 @@ func TestCuts(t *testing.T) {
 		cuts[i].Prefix != l.MarkAt("second")-2 {
 		t.Errorf("the torn one: %v", cuts[i])
 	}
+	// A flush is named after what was written last before it.
+	for _, c := range cuts {
+		if want := class(l.Entries[max(c.At-1, 0)].Sector); c.Kind == Subset && c.Class != want {
+			t.Errorf("%v: not %s", c, want)
+		}
+	}
+	for seed := range uint64(50) { // a write is torn within itself
+		some, _ := Cuts(l, 0, len(l.Entries), class, rand.New(rand.NewPCG(seed, 1)))
+		for _, c := range some {
+			if c.Kind == Torn && (c.Some[0].Sectors == 0 || c.Some[0].Sectors >= l.Entries[c.At].Sectors) {
+				t.Errorf("%v: %d of %d sectors", c, c.Some[0].Sectors, l.Entries[c.At].Sectors)
+			}
+		}
+	}
 	again, _ := Cuts(l, 0, len(l.Entries), class, testRand())
 	if fmt.Sprint(again) != fmt.Sprint(cuts) {
 		t.Error("with the same seed there are other cuts")
@@ -80,6 +95,9 @@ func TestSubset(t *testing.T) {
 	for range 1000 {
 		var in []int
 		for _, p := range subset(l, 0, flush, rnd) {
+			if whole := l.Entries[p.Entry].Sectors; p.Sectors != math.MaxUint64 && (p.Sectors == 0 || p.Sectors >= whole) {
+				t.Fatalf("%d of %d sectors are cut off", p.Sectors, whole)
+			}
 			in = append(in, p.Entry)
 		}
 		slices.Sort(in)
@@ -160,6 +178,15 @@ func TestDistinct(t *testing.T) {
 	}
 	if !slices.Equal(kept, []int{10, 32, 40, 50, 60}) {
 		t.Errorf("kept %v", kept)
+	}
+	// Each sector of a longer write has its own place.
+	pairs := &Log{SectorSize: 512, r: bytes.NewReader(data), Entries: []Entry{{Sector: 5, Sectors: 2, at: 0}, {Sector: 5, Sectors: 1, at: 0},
+		{Sector: 4, Sectors: 1, at: 512}, {Sector: 6, Sectors: 1, at: 512}}}
+	for other, want := range map[int]int{2: 2, 3: 1} { // the second sector before the first, and behind it
+		got, err := Distinct(pairs, []Cut{{Some: []Piece{{0, 2}}}, {Some: []Piece{{1, 1}, {other, 1}}}})
+		if err != nil || len(got) != want {
+			t.Errorf("with entry %d: %v, %v; want %d", other, got, err, want)
+		}
 	}
 	// On a real log every state that is dropped is there later.
 	real := small(t)

@@ -80,39 +80,8 @@ func (fc filesCase) run(ctx context.Context, b *lab.Bench) error {
 		if err := errors.Join(bootID("recorded"), d.mountRoot()); err != nil {
 			return err
 		}
-		if was, err = look(); err != nil {
-			return err
-		}
-		e, err := engine()
-		if err != nil {
-			return err
-		}
-		defer e.Store.Close()
-		if err := mark("recorded", begun); err != nil {
-			return err
-		}
-		if _, err := e.Apply(ctx, remedy.Head{Trap: "files", Plan: filesPlan()}, nil); err != nil {
-			return err
-		}
-		if err := mark("recorded", applied); err != nil {
-			return err
-		}
-		if mended, err = look(); err != nil {
-			return err
-		}
-		if err := mark("recorded", undoBegun); err != nil {
-			return err
-		}
-		if _, err := e.Undo(ctx, "", remedy.UndoOptions{}); err != nil {
-			return err
-		}
-		if err := mark("recorded", undone); err != nil {
-			return err
-		}
-		if back, err := look(); err != nil || back.differs(was, true) != "" {
-			return fmt.Errorf("an undo without a power cut differs: %s (%v)", back.differs(was, true), err)
-		}
-		return mark("recorded", ended)
+		was, mended, err = fc.live(ctx, func(text string) error { return mark("recorded", text) })
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
@@ -125,6 +94,43 @@ func (fc filesCase) run(ctx context.Context, b *lab.Bench) error {
 		}
 		return r
 	}, filesLies)
+}
+
+// live applies the plan and undoes it, and marks what is done.
+func (filesCase) live(ctx context.Context, mark func(text string) error) (was, mended world, err error) {
+	if was, err = look(); err != nil {
+		return nil, nil, err
+	}
+	e, err := engine()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer e.Store.Close()
+	if err := mark(begun); err != nil {
+		return nil, nil, err
+	}
+	if _, err := e.Apply(ctx, remedy.Head{Trap: "files", Plan: filesPlan()}, nil); err != nil {
+		return nil, nil, err
+	}
+	if err := mark(applied); err != nil {
+		return nil, nil, err
+	}
+	if mended, err = look(); err != nil {
+		return nil, nil, err
+	}
+	if err := mark(undoBegun); err != nil {
+		return nil, nil, err
+	}
+	if _, err := e.Undo(ctx, "", remedy.UndoOptions{}); err != nil {
+		return nil, nil, err
+	}
+	if err := mark(undone); err != nil {
+		return nil, nil, err
+	}
+	if back, err := look(); err != nil || back.differs(was, true) != "" {
+		return nil, nil, fmt.Errorf("an undo without a power cut differs: %s (%v)", back.differs(was, true), err)
+	}
+	return was, mended, mark(ended)
 }
 
 // filesLies are told of the root.
@@ -168,6 +174,11 @@ func (fc filesCase) trial(ctx context.Context, d *disk, l *Log, c Cut, n int, r 
 		r.lost = true
 		return err
 	}
+	return fc.finish(ctx, d, factsAt(l, c).marks, r, was, mended, f)
+}
+
+// finish holds what is on the root against what had been said, and resumes or undoes.
+func (filesCase) finish(ctx context.Context, d *disk, marks map[string]bool, r *result, was, mended world, f *lie) error {
 	if err := f.at(mounted, d); err != nil {
 		return err
 	}
@@ -194,7 +205,6 @@ func (fc filesCase) trial(ctx context.Context, d *disk, l *Log, c Cut, n int, r 
 		return all[0].Phase(), nil
 	}
 	p, err := phase()
-	marks := factsAt(l, c).marks
 	switch {
 	case err != nil:
 		return err

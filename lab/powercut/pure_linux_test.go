@@ -3,11 +3,14 @@ package powercut
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +47,7 @@ func TestCompare(t *testing.T) {
 	const offset, size = 8, 2*mib/sector + 3
 	one := bytes.Repeat([]byte{7}, (offset+size)*sector)
 	other := bytes.Clone(one)
-	for _, s := range []int{0, 5, 6, mib/sector - 1, mib / sector, size - 1} {
+	for _, s := range []int{0, 1, 5, 6, mib/sector - 1, mib / sector, size - 1} {
 		other[(offset+s)*sector+sector-1]++
 	}
 	other[offset*sector-1]++ // before the data
@@ -61,7 +64,7 @@ func TestCompare(t *testing.T) {
 	for _, x := range got {
 		spans = append(spans, x.span)
 	}
-	want := []span{{0, 1}, {5, 7}, {mib/sector - 1, mib/sector + 1}, {size - 1, size}}
+	want := []span{{0, 2}, {5, 7}, {mib/sector - 1, mib/sector + 1}, {size - 1, size}}
 	if err != nil || !slices.Equal(spans, want) || got[1].String() != "sectors 5 to 6 of members [1 2]" {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
@@ -155,7 +158,7 @@ func TestDiffers(t *testing.T) {
 	}{
 		{world{"a": {"rw", "1", 5}, "b": {"rw", "2", 5}}, true, nil},
 		{world{"a": {"rw", "1", 6}, "b": {"rw", "2", 5}}, false, nil},
-		{world{"a": {"rw", "1", 6}, "b": {"rw", "2", 5}}, true, []string{"a is "}},
+		{world{"a": {"rw", "1", 6}, "b": {"rw", "2", 5}}, true, []string{"a is {rw 1 6}, expected {rw 1 5}"}},
 		{world{"a": {"r", "1", 5}, "b": {"rw", "3", 5}}, false, []string{"a is ", "b is "}},
 		{world{"a": {"rw", "1", 5}, "c": {}}, false, []string{"b is missing", "c is there"}},
 	} {
@@ -233,7 +236,8 @@ func TestReplayAll(t *testing.T) {
 			}
 		}
 		lied, tried := 0, 0
-		bench := &lab.Bench{Teller: lab.NewTeller(&bytes.Buffer{})}
+		var line bytes.Buffer
+		bench := &lab.Bench{Teller: lab.NewTeller(&line)}
 		err := replayAll(t.Context(), bench, d, l, 0, func(_ *disk, _ *Log, cut Cut, n int, f *lie) result {
 			want := make(memory, 64*sector)
 			for i := range cut.Prefix {
@@ -254,6 +258,47 @@ func TestReplayAll(t *testing.T) {
 		if (err == nil) != (c.why == "") || err != nil && !strings.HasPrefix(err.Error(), c.why) || lied != c.lied || tried < 3 {
 			t.Errorf("%s: %v; %d tried, %d lies told", c.name, err, tried, lied)
 		}
+		if err := bench.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for frame := range strings.Lines(line.String()) {
+			f := strings.Fields(frame)
+			b, err := base64.StdEncoding.DecodeString(f[len(f)-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = string(b) // the last has all
+		}
+		for _, want := range []string{`["all","`, fmt.Sprintf(`"%d","0","0","0","0","0","`, tried), "7 writes in the log, 2 flushes and FUA writes.",
+			fmt.Sprintf("%d of %d lies were told on purpose", lied, len(c.lies)), fmt.Sprintf("%d states in ", tried)} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: no %s in %s", c.name, want, said)
+			}
+		}
+		if (c.why != "") != strings.Contains(said, map[bool]string{true: "lies were told: their marks",
+			false: "it is broken"}[c.lied == 0 && c.lies != nil]) &&
+			c.name != "a lie that is not" {
+			t.Errorf("%s: what is wrong is not noted: %s", c.name, said)
+		}
+	}
+	// Copies that differed are told of, with the cut.
+	var line bytes.Buffer
+	bench := &lab.Bench{Teller: lab.NewTeller(&line)}
+	if err := replayAll(t.Context(), bench, &disk{file: filepath.Join(dir, "disk"), spare: filepath.Join(dir, "spare")}, l, 0,
+		func(_ *disk, _ *Log, _ Cut, n int, _ *lie) result {
+			return result{differed: map[int]string{0: "0", 1: "8"}[n], about: "as it was"}
+		}, nil); err != nil {
+		t.Error(err)
+	}
+	if err := bench.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	said := line.String()[strings.LastIndex(line.String(), " ")+1:]
+	if b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(said)); err != nil || !strings.Contains(string(b),
+		"In 1 arrays md's check found") ||
+		!strings.Contains(string(b), "trial 1, power cut at entry ") || !strings.Contains(string(b), ": 8 sectors differed; as it was") {
+		t.Errorf("copies that differed: %s, %v", b, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -287,8 +332,15 @@ func TestCopyFile(t *testing.T) {
 	if err := errors.Join(f.Truncate(4<<20), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := copyFile(from, to); err != nil {
-		t.Fatal(err)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close what was forgotten
+	before := len(means.OpenFiles(t))
+	for range 2 {
+		if err := copyFile(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if open := means.OpenFiles(t); len(open) > before {
+		t.Errorf("open are %v, %d before", open, before)
 	}
 	want, err := os.ReadFile(from)
 	got, gerr := os.ReadFile(to)
@@ -302,10 +354,52 @@ func TestCopyFile(t *testing.T) {
 	}
 }
 
+// TestLongEntries: a write of several MiB is on the disk as it was logged, whole or as far as a cut lets it come.
+func TestLongEntries(t *testing.T) {
+	data := make([]byte, 3*mib+sector)
+	for i := range data {
+		data[i] = byte(i>>9) ^ byte(i>>17)
+	}
+	l := &Log{SectorSize: sector, r: bytes.NewReader(append([]byte("head"), data...)), Entries: []Entry{{Sector: 2,
+		Sectors: uint64(len(data) / sector), at: 4},
+		{Sector: 3, Sectors: 2 * mib / sector, Flags: Discard}}}
+	for _, n := range []int{len(data) / sector, 2*mib/sector + 1, 1} {
+		got := make(memory, 4*mib)
+		if err := l.Apply(got, 0, uint64(n)); err != nil {
+			t.Fatal(err)
+		}
+		want := make([]byte, 4*mib)
+		copy(want[2*sector:], data[:n*sector])
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d sectors: the disk is another", n)
+		}
+		if err := l.Apply(got, 1, 1<<40); err != nil {
+			t.Fatal(err)
+		}
+		clear(want[3*sector : 3*sector+2*mib])
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d sectors, and some discarded: the disk is another", n)
+		}
+	}
+}
+
 type brokenDisk struct{}
 
 func (brokenDisk) WriteAt([]byte, int64) (int, error) { return 0, errors.New("no disk") }
 func (brokenDisk) ReadAt([]byte, int64) (int, error)  { return 0, errors.New("no log") }
+
+// until is a log that cannot be read from a byte on.
+type until struct {
+	io.ReaderAt
+	end int64
+}
+
+func (u until) ReadAt(b []byte, at int64) (int, error) {
+	if at >= u.end {
+		return 0, errors.New("no log")
+	}
+	return u.ReaderAt.ReadAt(b, at)
+}
 
 // TestDisksThatFail: a log that cannot be read, or a disk that cannot be written to, is an error.
 func TestDisksThatFail(t *testing.T) {
@@ -335,6 +429,12 @@ func TestDisksThatFail(t *testing.T) {
 	}
 	if _, err := impossible(written(writerMark+"x"), func(uint64) int { return 0 }); err == nil {
 		t.Error("a record without its number")
+	}
+	packed := unpack(t, "writes.log.gz")
+	for at, want := range map[int64]string{512: "reading entry 0 of the log: no log", 2560: "reading entry 2 of the log: no log"} {
+		if _, err := ReadLog(until{bytes.NewReader(packed), at}, int64(len(packed))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a log that cannot be read from %d on: %v", at, err)
+		}
 	}
 	if _, err := ReadLog(brokenDisk{}, 1<<20); err == nil {
 		t.Error("a log that cannot be read")

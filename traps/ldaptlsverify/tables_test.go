@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -46,6 +47,12 @@ func TestNames(t *testing.T) {
 		{x509.Certificate{DNSNames: []string{"b.org"}, Subject: cn("a.org")}, "a.org", "try", OpenSSL, is + "b.org, not for a.org"},
 		{x509.Certificate{Subject: cn("a.org")}, "a.org", "try", OpenSSL, ""},
 		{x509.Certificate{EmailAddresses: []string{"x"}, Subject: cn("a.org")}, "a.org", "try", OpenSSL, is + "a.org, not for a.org"},
+		{x509.Certificate{IPAddresses: ip, DNSNames: []string{"x"}, Subject: cn("a.org")}, "a.org", "try", OpenSSL,
+			is + "x, 192.0.2.1, not for a.org"},
+		{x509.Certificate{EmailAddresses: []string{"x"}, DNSNames: []string{"x"}, Subject: cn("a.org")}, "a.org", "try", OpenSSL,
+			is + "x, not for a.org"},
+		{x509.Certificate{EmailAddresses: []string{"x"}, URIs: []*url.URL{{Host: "x"}}, Subject: cn("a.org")}, "a.org", "try", OpenSSL,
+			is + "a.org, not for a.org"},
 		{x509.Certificate{Subject: cn("a.org")}, "a.org", "demand", OpenSSL, is + "a.org, not for a.org"},
 		{x509.Certificate{Subject: cn("a.org")}, "a.org", "hard", OpenSSL, is + "a.org, not for a.org"},
 		{x509.Certificate{Subject: cn("b.org", "a.org")}, "a.org", "allow", OpenSSL, ""},
@@ -149,6 +156,8 @@ func TestEdits(t *testing.T) {
 		{sssd, "ldap_tls_reqcert", "/etc/sssd/sssd.conf", "[domain/b]\n", at("", 0), "error: no file has the section [domain/a]", false},
 		{sssd, "ldap_tls_reqcert", "/etc/sssd/sssd.conf", "[domain/a]\nldap_tls_reqcert = never\n more\n", at("/etc/sssd/sssd.conf", 2),
 			"error: /etc/sssd/sssd.conf:2: the value continues on the next line, which fettle does not change; set it to \"X\" by hand", false},
+		{sssd, "ldap_tls_reqcert", "/etc/sssd/sssd.conf", "[domain/a]\nldap_tls_reqcert = never", at("/etc/sssd/sssd.conf", 2),
+			"[domain/a]\nldap_tls_reqcert = X", false},
 	} {
 		e := &edits{h: hosttest.New(t, fmt.Sprintf("-- raw%s --\n%q\n", c.file, c.text)), files: map[string]*edited{}}
 		got := ""

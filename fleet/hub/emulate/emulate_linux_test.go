@@ -202,8 +202,13 @@ func checkNow(t *testing.T, n int, secured bool) {
 		)
 		step, used = time.Now(), now
 	}
-	if err := f.Connect(n, 16); err != nil {
-		t.Fatal(err)
+	means.Within(t, "connecting", func() {
+		if err := f.Connect(n, 16); err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		return
 	}
 	lap("connected")
 	for from := 0; from < n; from += 1000 {
@@ -236,14 +241,18 @@ func checkNow(t *testing.T, n int, secured bool) {
 
 // wait waits until the hub has answered that number of agents.
 func (f *Fleet) wait(n int) error {
-	limit := time.After(5 * time.Minute)
+	patience := means.Patience
+	if os.Getenv("FETTLE_LONG") != "" {
+		patience = 5 * time.Minute
+	}
+	limit := time.After(patience)
 	for i := range n {
 		select {
 		case <-f.Acked:
 		case err := <-f.Failed:
 			return err
 		case <-limit:
-			return errors.New("after five minutes only " + strconv.Itoa(i) + " agents were answered")
+			return fmt.Errorf("after %s only %d agents were answered", patience, i)
 		}
 	}
 	return nil

@@ -54,7 +54,9 @@ func TestInterrupted(t *testing.T) {
 func TestFormatTime(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		1234 * time.Microsecond: "1ms", 1260 * time.Millisecond: "1.3s", 12400 * time.Millisecond: "12s", 270 * time.Second: "4m30s",
-		5 * time.Minute: "5m", 2 * time.Hour: "2h", 90 * time.Minute: "1h30m",
+		time.Second: "1s", 999_400 * time.Microsecond: "999ms", 9960 * time.Millisecond: "10s", 10 * time.Second: "10s",
+		1040 * time.Millisecond: "1s",
+		5 * time.Minute:         "5m", 2 * time.Hour: "2h", 90 * time.Minute: "1h30m",
 	} {
 		if got := FormatTime(d); got != want {
 			t.Errorf("%d: %s, want %s", d, got, want)

@@ -288,6 +288,11 @@ func TestSays(t *testing.T) {
 			HTTPLine("192.0.2.8", "/linux", "500 broken"), HTTPLine("192.0.2.9", "/d/linux", "")}, "\n"),
 			address + "|asked for linux, which the tree does not have|was not sent linux: 500 broken|was sent the kernel"},
 		{"somebody else has the address now", strings.Join([]string{ack, taken, sent("linux")}, "\n"), address},
+		{"another has another address", strings.Join([]string{ack,
+			"dnsmasq-dhcp[9]: 7 DHCPACK(br0) 192.0.2.8 52:54:00:99:99:99 other", sent("linux")},
+			"\n"), address + "|was sent the kernel"},
+		{"a loader after the kernel", strings.Join([]string{ack, sent("linux"), sent("grubx64.efi"), sent("x.cfg"), bios, ask}, "\n"),
+			address + "|was sent the kernel|was sent the boot loader grubx64.efi|" + hello},
 		{"not expected", "dnsmasq-dhcp[9]: 5 DHCPDISCOVER(br0) 52:54:00:12:34:56 ignored\n" +
 			"dnsmasq-dhcp[9]: 5 DHCPDISCOVER(br0) 52:54:00:12:34:56 ignored",
 			"asks, and is not expected: it is left alone (--host NAME=52:54:00:12:34:56)"},

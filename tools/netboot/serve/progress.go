@@ -238,9 +238,7 @@ func (p *Progress) sent(file, ip string, now time.Time) {
 		c.sent = c.sent[500:]
 	}
 	at := stageOf(name)
-	if at > c.stage || at == loading && c.stage <= loading {
-		c.stage = max(at, c.stage)
-	}
+	c.stage = max(at, c.stage)
 	switch at {
 	case loading:
 		p.say(c, now, "was sent the boot loader %s", name)

@@ -113,6 +113,13 @@ func TestHosts(t *testing.T) {
 	if err != nil || len(hosts) != 2 || hosts[0].Preseed != "/etc/x/a.cfg" || hosts[1].IP.String() != "192.0.2.7" {
 		t.Errorf("%+v, %v", hosts, err)
 	}
+	for preseed, want := range map[string]string{"": "", "b.cfg": "/etc/x/b.cfg", "/c.cfg": "/c.cfg", "http://x/d.cfg": "http://x/d.cfg",
+		"../e.cfg": "/etc/e.cfg"} {
+		text := "hosts:\n  - {name: a, mac: '52:54:00:12:34:56', preseed: '" + preseed + "'}\n"
+		if hosts, err := ParseHosts("/etc/x/hosts.yaml", []byte(text)); err != nil || len(hosts) != 1 || hosts[0].Preseed != want {
+			t.Errorf("%q: %+v, %v; want %q", preseed, hosts, err, want)
+		}
+	}
 	for text, want := range map[string]string{
 		"hosts:\n  - {name: a, mack: x}\n":                   "f:2:15: unknown field",
 		"hosts:\n  - {name: a, mac: x}\n":                    `f: host a: "x" is no MAC address`,
