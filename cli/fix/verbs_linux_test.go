@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -80,6 +81,26 @@ var all = []*trap.Trap{
 		t.Choices = []trap.Choice{{Name: "by", About: "with what", Values: []string{"hand", "foot"}, Default: "hand"}}
 	}),
 	finds("/etc/sampled", "/etc/sampled.d", func(t *trap.Trap) { t.Cost = trap.Sampled }),
+	finds("/etc/talks", "/etc/talks.d", func(t *trap.Trap) {
+		check, plan := t.Check, t.Plan
+		t.Talks = true
+		t.Check = func(ctx context.Context, h *host.Host, r *trap.Report) error {
+			if !trap.MayTalk(ctx) {
+				r.Unknown("", errors.New("it has to ask another host"))
+				return nil
+			}
+			return check(ctx, h, r)
+		}
+		t.Plan = func(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+			p, err := plan(ctx, h, f)
+			if f.Subject == "tail" {
+				return p, remedy.Refuse("it goes with head")
+			}
+			p.Settle = 2 * time.Second
+			p.Steps = append(p.Steps, step.File{Path: "/etc/talks.d/tail", Content: []byte("fine\n")})
+			return p, err
+		}
+	}),
 }
 
 func TestMain(m *testing.M) {
@@ -149,7 +170,7 @@ func session(t *testing.T, file string) {
 
 func TestFix(t *testing.T) {
 	if !apptest.Golden(t, map[string]string{"/etc/passwd": "root:x:0:0::/root:/bin/sh\n", "/etc/os-release": apptest.Release,
-		"/etc/limit.d/x": "", "/etc/else/x": "", "/etc/choosy.d/x": ""}) {
+		"/etc/limit.d/x": "", "/etc/else/x": "", "/etc/choosy.d/x": "", "/etc/talks.d/x": ""}) {
 		return
 	}
 	session(t, "refused.txt")
