@@ -3,6 +3,7 @@ package confine
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -47,6 +48,15 @@ func TestIsolated(t *testing.T) {
 	defer os.RemoveAll(run)
 	os.Mkdir(run+"/inner", 0o711)
 	os.WriteFile(run+"/secret", nil, 0o600)
+	shared, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.SysvShmCtl(shared, unix.IPC_RMID, nil)
+	seen := fmt.Sprintf(`grep -q "^ *[0-9-]* *%d " /proc/sysvipc/shm`, shared)
+	if out, err := exec.Command("/bin/sh", "-c", seen).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v, %s", seen, err, out)
+	}
 	abis := []int{ABI()}
 	if ABI() > 0 {
 		abis = append(abis, 0) // mounts alone keep it from writing
@@ -54,7 +64,7 @@ func TestIsolated(t *testing.T) {
 	for _, abi := range abis {
 		for _, try := range []string{
 			"echo x >" + kept, "rm " + kept, "mkdir " + dir + "/new", "echo x >/etc/fettle-isolated", "cat " + run + "/secret",
-			"kill -0 " + fmt.Sprint(os.Getpid()), "mount -o remount,rw /", "umount /run",
+			"kill -0 " + fmt.Sprint(os.Getpid()), "mount -o remount,rw /", "umount /run", seen,
 		} {
 			if out, err := isolated(t, abi, try, means.Patience); err != nil || out.Exit == 0 {
 				t.Errorf("ABI %d: %s: worked, %v", abi, try, err)
