@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -92,6 +93,34 @@ func TestIsolated(t *testing.T) {
 	var now, before unix.Statfs_t
 	if unix.Statfs("/run", &now) != nil || unix.Statfs(run, &before) != nil || now.Fsid != before.Fsid {
 		t.Error("this process's own /run is another one")
+	}
+}
+
+// TestIsolatedKeepsFlags: a mount that the host has without programs, devices and set-user-ID is so for a validator too.
+func TestIsolatedKeepsFlags(t *testing.T) {
+	means.Root(t)
+	dir, err := os.MkdirTemp("/var/lib", "fettle-isolated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	const flags = unix.MS_NOEXEC | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOATIME
+	spec := host.CommandSpec{Limit: means.Patience, MaxOutput: 1 << 16, Isolated: true}
+	out, err := host.ExecIn(t.Context(), spec, []string{"/bin/grep", " " + dir + " ", "/proc/self/mountinfo"}, func(run func()) (err error) {
+		inThread(func() {
+			err = errors.Join(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+				unix.Mount("tmpfs", dir, "tmpfs", flags, ""))
+			if err == nil {
+				err = confineFor(spec, ABI())
+			}
+			if err == nil {
+				run()
+			}
+		})
+		return err
+	})
+	if err != nil || !strings.Contains(string(out.Stdout), " "+dir+" ro,nosuid,nodev,noexec,noatime ") {
+		t.Errorf("%v, %s%s", err, out.Stdout, out.Stderr)
 	}
 }
 
