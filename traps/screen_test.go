@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,22 +30,44 @@ type hostResults struct {
 	long    bool // a host of many findings, which may take more than a screen
 }
 
+// folders are those of the traps with code, by id.
+var folders = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	lores, _ := filepath.Glob("*/lore.md")
+	for _, name := range lores {
+		b, _ := os.ReadFile(name)
+		if id := regexp.MustCompile(`(?m)^id: (.+)$`).FindSubmatch(b); id != nil {
+			out[string(id[1])] = filepath.Dir(name)
+		}
+	}
+	return out
+})
+
+// goldenFiles are the golden hosts of a trap.
+func goldenFiles(t *testing.T, tr *trap.Trap) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{filepath.Join(folders()[tr.ID()], "testdata", "*.txtar"),
+		filepath.Join("rules", tr.ID(), "*.txtar")} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 {
+		t.Errorf("no golden host of %s was found", tr.ID())
+	}
+	return files
+}
+
 // goldenResults are each golden host with its own trap, and hosts that have the findings
 // of a dozen of them.
 func goldenResults(t *testing.T) []hostResults {
 	var out []hostResults
 	worst := map[string]trap.Result{}
 	for _, tr := range All() {
-		var files []string
-		for _, pattern := range []string{filepath.Join(strings.ReplaceAll(tr.ID(), "-", ""), "testdata", "*.txtar"),
-			filepath.Join("rules", tr.ID(), "*.txtar")} {
-			found, err := filepath.Glob(pattern)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, found...)
-		}
-		for _, name := range files {
+		for _, name := range goldenFiles(t, tr) {
 			src, _ := hosttest.Load(t, name)
 			r := trap.Result{Trap: tr.ID(), Outcomes: traptest.Run(t, tr, host.New(src))}
 			out = append(out, hostResults{name, []trap.Result{r}, false})

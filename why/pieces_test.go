@@ -256,6 +256,14 @@ func TestSmallIndex(t *testing.T) {
 			t.Errorf("%.30q: %d of %d bytes, %v", text, beside.Len(), len(text), err)
 		}
 	}
+	// Somebody's words are read to the last byte that they may have.
+	const words = "the disk vanished from the zyxcontroller\n"
+	for more, want := range map[int]int{-1: 1, 0: 1, 1: 0} {
+		text := words + strings.Repeat("x", proseBytes-len(words)+more)
+		if m, err := x.Find(strings.NewReader(text)); err != nil || len(m) != want {
+			t.Errorf("%d bytes: %+v, %v", len(text), m, err)
+		}
+	}
 	broken := errors.New("it broke")
 	for _, n := range []int{0, 10, proseBytes + 10} {
 		r := io.MultiReader(strings.NewReader(strings.Repeat("x", n)), iotest.ErrReader(broken))

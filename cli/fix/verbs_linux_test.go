@@ -97,6 +97,26 @@ var all = []*trap.Trap{
 		t.Choices = []trap.Choice{{Name: "by", About: "with what", Values: []string{"hand", "foot"}, Default: "hand"}}
 		t.Setup = &trap.Setup{Name: "wanted", Finding: trap.Finding{Summary: "it is set up"}, Choice: "by"}
 	}),
+	finds("/etc/talks", "/etc/talks.d", func(t *trap.Trap) {
+		check, plan := t.Check, t.Plan
+		t.Talks = true
+		t.Check = func(ctx context.Context, h *host.Host, r *trap.Report) error {
+			if !trap.MayTalk(ctx) {
+				r.Unknown("", errors.New("it has to ask another host"))
+				return nil
+			}
+			return check(ctx, h, r)
+		}
+		t.Plan = func(ctx context.Context, h *host.Host, f trap.Finding) (remedy.Plan, error) {
+			p, err := plan(ctx, h, f)
+			if f.Subject == "tail" {
+				return p, remedy.Refuse("it goes with head")
+			}
+			p.Settle = 2 * time.Second
+			p.Steps = append(p.Steps, step.File{Path: "/etc/talks.d/tail", Content: []byte("fine\n")})
+			return p, err
+		}
+	}),
 }
 
 func TestMain(m *testing.M) {
@@ -198,7 +218,7 @@ func sorted(text string) string {
 
 func TestFix(t *testing.T) {
 	if !apptest.Golden(t, map[string]string{"/etc/passwd": "root:x:0:0::/root:/bin/sh\n", "/etc/os-release": apptest.Release,
-		"/etc/limit.d/x": "", "/etc/else/x": "", "/etc/choosy.d/x": "", "/etc/final.d/x": "",
+		"/etc/limit.d/x": "", "/etc/else/x": "", "/etc/choosy.d/x": "", "/etc/final.d/x": "", "/etc/talks.d/x": "",
 		"/etc/wanted": "s\n", "/etc/wanted.d/s": "fine\n"}) {
 		return
 	}

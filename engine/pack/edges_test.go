@@ -263,6 +263,11 @@ func several(t *testing.T, key ssh.Signer, ids ...string) []byte {
 	_, text, _ := strings.Cut(string(build(t, key, 1)), endSignature+"\n")
 	p := &Pack{}
 	must(t, json.Unmarshal([]byte(text), p))
+	for i := range p.Files {
+		if strings.HasSuffix(p.Files[i].Path, "rule.yaml") && !strings.Contains(p.Files[i].Text, "\nremedy:") {
+			p.Files[i].Text += remedyRule
+		}
+	}
 	for _, f := range slices.Clone(p.Files) {
 		for _, id := range ids {
 			p.Files = append(p.Files, File{strings.Replace(f.Path, "demo-trap", id, 1), strings.ReplaceAll(f.Text, "demo-trap", id)})
@@ -282,9 +287,10 @@ func TestRulesKept(t *testing.T) {
 	_, err := s.Install(several(t, key, "trap-b", "trap-c", "trap-d"))
 	must(t, err)
 	name := filepath.Join(t.TempDir(), "cache", "rules.book")
+	on := false
 	load := func() (*rule.Cache, []*rule.Frozen, []rule.Refused) {
 		c := rule.OpenCache(name)
-		rules, refused := s.Rules(map[string]bool{}, func(string) bool { return true }, c)
+		rules, refused := s.Rules(map[string]bool{}, func(string) bool { return on }, c)
 		return c, rules, refused
 	}
 	kept := func() bool {
@@ -298,8 +304,12 @@ func TestRulesKept(t *testing.T) {
 	if c.Save(); !kept() {
 		t.Fatal("the rules are not kept under what pack and keys are")
 	}
-	if _, rules, refused := load(); len(rules) != 4 || len(refused) > 0 || rules[0].From != "pack demo 1, signed by signer-a" {
-		t.Error(rules, refused)
+	for _, on = range []bool{true, false, true} { // what root turned on is not kept
+		if _, rules, refused := load(); len(rules) != 4 || len(refused) > 0 || rules[0].From != "pack demo 1, signed by signer-a" {
+			t.Error(rules, refused)
+		} else if rules[0].Remedy != on {
+			t.Errorf("remedies are on: %t, and root wants %t", rules[0].Remedy, on)
+		}
 	}
 	s.Now = func() time.Time { return time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC) }
 	if _, rules, refused := load(); len(rules) != 4 || len(refused) != 1 || !strings.Contains(refused[0].Error(),

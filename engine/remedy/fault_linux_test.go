@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -198,7 +199,12 @@ func TestStillFound(t *testing.T) {
 	put(t, dir+"/a", "old\n", 0o640)
 	asked := 0
 	plan := Plan{Settle: 1e9, Steps: []step.Step{step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")}}}
-	_, err := e.Apply(t.Context(), Head{Plan: plan}, func(context.Context) error { asked++; return &StillFound{"it bites"} })
+	_, err := e.Apply(t.Context(), Head{Plan: plan}, func(context.Context) error {
+		if asked++; asked > 50 {
+			return nil // it would be asked for ever
+		}
+		return &StillFound{"it bites"}
+	})
 	var rb *RolledBack
 	var still *StillFound
 	if !errors.As(err, &rb) || !errors.As(err, &still) || read(t, dir+"/a") != "old\n" {
@@ -217,6 +223,48 @@ func TestStillFound(t *testing.T) {
 	_, err = e.Apply(ctx, Head{Plan: plan}, func(context.Context) error { cancel(); return &StillFound{"it bites"} })
 	if !errors.As(err, &rb) || !strings.Contains(err.Error(), "interrupted") || read(t, dir+"/a") != "old\n" {
 		t.Errorf("apply said %v, file says %q", err, read(t, dir+"/a"))
+	}
+}
+
+// lazy is a disk that finds out at a sync alone that there is no room, as one over the
+// network does, while the reserve lies there.
+type lazy struct {
+	disk
+	full bool
+}
+
+func (d *lazy) Sync(name string) error {
+	if d.full && filepath.Base(name) == "journal.jsonl" {
+		return unix.EDQUOT
+	}
+	return d.disk.Sync(name)
+}
+
+func (d *lazy) Remove(name string) error {
+	d.full = d.full && filepath.Base(name) != "reserve"
+	return d.disk.Remove(name)
+}
+
+// TestReserveAtSync: a line whose sync failed for want of room is written again over itself.
+func TestReserveAtSync(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	put(t, dir+"/a", "old\n", 0o640)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	d := &lazy{disk: e.Store.disk}
+	e.Store.disk = d
+	e.Machine = onRename{e.Machine, func() { d.full = true }}
+	applied(t, e, step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")})
+	c, err := e.Store.Change("1")
+	if err != nil || c.Phase() != Applied || d.full {
+		t.Fatalf("%v %v, full %v", c, err, d.full)
+	}
+	var events []Event
+	for _, r := range c.Records {
+		events = append(events, r.Event)
+	}
+	if want := []Event{evBegin, evIntent, evDone, evApplied}; !slices.Equal(events, want) {
+		t.Errorf("the journal tells of %v, want %v", events, want)
 	}
 }
 

@@ -50,6 +50,24 @@ func TestCommandAgain(t *testing.T) {
 	}
 }
 
+// TestWorkedUpInOrder: what works up the work of a command before it does so in an undo, too.
+func TestWorkedUpInOrder(t *testing.T) {
+	privately(t)
+	dir := t.TempDir()
+	put(t, dir+"/source", "old\n", 0o644)
+	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+	c := applied(t, e,
+		step.File{Path: dir + "/source", Was: []byte("old\n"), Content: []byte("new\n")},
+		step.Command{Do: []string{"/usr/bin/cp", dir + "/source", dir + "/parts"}, Again: true},
+		step.Command{Do: []string{"/usr/bin/cp", dir + "/parts", dir + "/whole"}, Again: true})
+	if got := read(t, dir+"/whole"); got != "new\n" {
+		t.Fatalf("after the fix the whole is made of %q", got)
+	}
+	if _, err := e.Undo(t.Context(), c.ID, UndoOptions{}); err != nil || read(t, dir+"/whole") != "old\n" {
+		t.Errorf("%v; after the undo the whole is made of %q", err, read(t, dir+"/whole"))
+	}
+}
+
 // A service that runs after a reboot has read the files of the change: when
 // they are put back it reads them again. One that does not run need not.
 func TestReloadInAnotherBoot(t *testing.T) {

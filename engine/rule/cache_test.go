@@ -73,6 +73,55 @@ func TestCache(t *testing.T) {
 	}
 }
 
+// TestCacheOfOthers: what another fettle, or a user, has written is nothing to go by, and a few rules are not worth a file.
+func TestCacheOfOthers(t *testing.T) {
+	means.Root(t)
+	dir := t.TempDir()
+	kept := filepath.Join(dir, "rules.book")
+	r, ms := Parse("r.yaml", []byte(sound), false)
+	if r == nil {
+		t.Fatal(ms)
+	}
+	save := func(rules int, change func(*Cache)) {
+		t.Helper()
+		c := OpenCache(kept)
+		for i := range rules {
+			c.Add(fmt.Sprintf("/r%d.yaml", i), "stamp", "", []*Frozen{r.Freeze()})
+		}
+		change(c)
+		c.Save()
+	}
+	if save(cacheWorth-1, func(*Cache) {}); len(OpenCache(kept).had) > 0 {
+		t.Error("a file for a few rules")
+	}
+	if save(cacheWorth, func(*Cache) {}); len(OpenCache(kept).had) != cacheWorth {
+		t.Fatal("nothing is kept")
+	}
+	if err := os.Chown(kept, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // of t.TempDir, to which nobody else comes
+		t.Fatal(err)
+	}
+	means.AsNobody(t, func() {
+		if _, err := os.ReadFile(kept); err != nil {
+			t.Error(err)
+		}
+		if _, err := readCache(kept); err == nil || !strings.Contains(err.Error(), "not a cache of root's") {
+			t.Errorf("a user's own file: %v", err)
+		}
+	})
+	if err := os.Remove(kept); err != nil {
+		t.Fatal(err)
+	}
+	if save(cacheWorth, func(c *Cache) { c.binary += " of yesterday" }); len(OpenCache(kept).had) > 0 {
+		t.Error("what another fettle made of the rules is used")
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
+	}
+}
+
 func soundID(t *testing.T) string {
 	r, ms := Parse("r.yaml", []byte(sound), false)
 	if r == nil {

@@ -233,3 +233,21 @@ func TestFound(t *testing.T) {
 		}
 	}
 }
+
+// TestMembersApart: names that a file system without letter case, or a tar program, would take for one are told apart.
+func TestMembersApart(t *testing.T) {
+	c := recorded(t, "-- root/etc/Motd --\nA\n-- root/etc/motd --\nb\n-- root/etc/MOTD --\nc\n",
+		"read /etc/Motd", "read /etc/motd", "read /etc/MOTD")
+	var b bytes.Buffer
+	if err := c.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	folded := map[string]string{}
+	for _, a := range c.Answers {
+		low := strings.ToLower(a.Member)
+		if other := folded[low]; a.Member == "" || other != "" {
+			t.Errorf("%s is kept as %q, %s as %q", a.Path, a.Member, other, low)
+		}
+		folded[low] = string(a.Path)
+	}
+}

@@ -1,8 +1,10 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -47,6 +49,15 @@ func TestIsolated(t *testing.T) {
 	defer os.RemoveAll(run)
 	os.Mkdir(run+"/inner", 0o711)
 	os.WriteFile(run+"/secret", nil, 0o600)
+	shared, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.SysvShmCtl(shared, unix.IPC_RMID, nil)
+	seen := fmt.Sprintf(`grep -q "^ *[0-9-]* *%d " /proc/sysvipc/shm`, shared)
+	if out, err := exec.Command("/bin/sh", "-c", seen).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v, %s", seen, err, out)
+	}
 	abis := []int{ABI()}
 	if ABI() > 0 {
 		abis = append(abis, 0) // mounts alone keep it from writing
@@ -54,7 +65,7 @@ func TestIsolated(t *testing.T) {
 	for _, abi := range abis {
 		for _, try := range []string{
 			"echo x >" + kept, "rm " + kept, "mkdir " + dir + "/new", "echo x >/etc/fettle-isolated", "cat " + run + "/secret",
-			"kill -0 " + fmt.Sprint(os.Getpid()), "mount -o remount,rw /", "umount /run",
+			"kill -0 " + fmt.Sprint(os.Getpid()), "mount -o remount,rw /", "umount /run", seen,
 		} {
 			if out, err := isolated(t, abi, try, means.Patience); err != nil || out.Exit == 0 {
 				t.Errorf("ABI %d: %s: worked, %v", abi, try, err)
@@ -82,6 +93,34 @@ func TestIsolated(t *testing.T) {
 	var now, before unix.Statfs_t
 	if unix.Statfs("/run", &now) != nil || unix.Statfs(run, &before) != nil || now.Fsid != before.Fsid {
 		t.Error("this process's own /run is another one")
+	}
+}
+
+// TestIsolatedKeepsFlags: a mount that the host has without programs, devices and set-user-ID is so for a validator too.
+func TestIsolatedKeepsFlags(t *testing.T) {
+	means.Root(t)
+	dir, err := os.MkdirTemp("/var/lib", "fettle-isolated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	const flags = unix.MS_NOEXEC | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOATIME
+	spec := host.CommandSpec{Limit: means.Patience, MaxOutput: 1 << 16, Isolated: true}
+	out, err := host.ExecIn(t.Context(), spec, []string{"/bin/grep", " " + dir + " ", "/proc/self/mountinfo"}, func(run func()) (err error) {
+		inThread(func() {
+			err = errors.Join(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+				unix.Mount("tmpfs", dir, "tmpfs", flags, ""))
+			if err == nil {
+				err = confineFor(spec, ABI())
+			}
+			if err == nil {
+				run()
+			}
+		})
+		return err
+	})
+	if err != nil || !strings.Contains(string(out.Stdout), " "+dir+" ro,nosuid,nodev,noexec,noatime ") {
+		t.Errorf("%v, %s%s", err, out.Stdout, out.Stderr)
 	}
 }
 

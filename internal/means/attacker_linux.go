@@ -24,10 +24,10 @@ func AsNobody(t *testing.T, do func()) {
 	go func() {
 		runtime.LockOSThread() // and never unlocked: it ends with the goroutine
 		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), Nobody, ^uintptr(0))
+		defer func() { done <- errno }() // also when do ends its goroutine, as t.Fatal does
 		if errno == 0 {
 			do()
 		}
-		done <- errno
 	}()
 	if errno := <-done; errno != 0 {
 		t.Fatal(errno)

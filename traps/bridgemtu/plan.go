@@ -184,8 +184,8 @@ func (p *planner) persistent(ctx context.Context) error {
 			continue
 		}
 		name := port.name
-		if port.conf.MTU == nil && port.conf.Parent != nil {
-			name = port.conf.Parent.Value // a VLAN has what its lower device has
+		if port.conf.MTU == nil && port.conf.Parent != nil && want < p.mtu {
+			name = port.conf.Parent.Value // a VLAN has what its lower device has, unless it is told to have less
 		}
 		if err := set(name); err != nil {
 			return remedy.Refuse("%v", err)

@@ -179,12 +179,12 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// A line that somebody else wrote for the same file is taken out, or the
+// All lines that somebody else wrote for the same file are taken out, or the
 // plan refuses.
 func TestPlanOtherLines(t *testing.T) {
 	for file, ok := range map[string]bool{"etc": true, "usr/lib": false} {
 		src, _, err := hosttest.Parse([]byte(golden(t, "trapped") + "-- root/" + file + "/tmpfiles.d/aaa.conf --\n# mine\n" +
-			"w /sys/kernel/mm/ksm/run - - - - 1\nw /sys/kernel/mm/ksm/pages_to_scan - - - - 200\n"))
+			"w /sys/kernel/mm/ksm/pages_to_scan - - - - 100\nw /sys/kernel/mm/ksm/run - - - - 1\nw /sys/kernel/mm/ksm/pages_to_scan - - - - 200\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,8 @@ func TestPlanOtherLines(t *testing.T) {
 		if _, refused := err.(*remedy.Refusal); refused == ok {
 			t.Errorf("%s: %v", file, err)
 		}
-		want := "file /etc/tmpfiles.d/aaa.conf\n# mine\nw /sys/kernel/mm/ksm/run - - - - 1\n" +
+		want := "file /etc/tmpfiles.d/aaa.conf\n# mine\n" +
+			"# now in /etc/tmpfiles.d/fettle-ksm.conf: w /sys/kernel/mm/ksm/pages_to_scan - - - - 100\nw /sys/kernel/mm/ksm/run - - - - 1\n" +
 			"# now in /etc/tmpfiles.d/fettle-ksm.conf: w /sys/kernel/mm/ksm/pages_to_scan - - - - 200\n"
 		if ok && !strings.Contains(steps(p), want) {
 			t.Errorf("got\n%s", steps(p))

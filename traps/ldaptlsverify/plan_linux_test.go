@@ -83,6 +83,10 @@ func TestPlans(t *testing.T) {
 				"ldap://ldap.example.com\nldap_id_use_start_tls =\n  false\nldap_tls_cacert = " + caFile + "\n"},
 		{name: "never, by itself", subject: "openldap", choose: []string{"verify=never"}, refused: "is what the check reports",
 			host: "-- root/etc/ldap/ldap.conf --\nTLS_REQCERT allow\nTLS_CACERT " + caFile + "\n"},
+		{name: "never, of a server, as each program calls it", subject: "pam_ldap ldaps://ldap.example.com:636", choose: []string{"verify=never"},
+			host: "-- root/etc/pam_ldap.conf --\nuri ldaps://ldap.example.com\ntls_checkpeer yes\ntls_cacertfile /etc/former.pem\n" +
+				"-- root/etc/former.pem --\n" + string(pemOf(issue(t, nil, "Former CA", 0, ca).cert)),
+			want: map[string][]string{"/etc/pam_ldap.conf": {"2:tls_checkpeer no"}}},
 		{name: "a variable for everybody", subject: "openldap",
 			host: "-- root/etc/ldap/ldap.conf --\nURI " +
 				"ldaps://ldap.example.com\nTLS_CACERT " + caFile + "\n-- root/etc/environment --\nLANG=C\nLDAPTLS_REQCERT=never\n",

@@ -72,6 +72,20 @@ func words(t *testing.T, h *host.Host, p remedy.Plan) map[string]string {
 	return out
 }
 
+// TestGroupOfTheCode: the group is that of the condition right before the code's line, whatever else depends on groups.
+func TestGroupOfTheCode(t *testing.T) {
+	const jump = "auth [success=1 default=ignore] pam_succeed_if.so quiet user notingroup "
+	for want, text := range map[string]string{
+		"totp": jump + "guests\nauth required pam_deny.so\n" + jump + "totp",
+		"":     jump + "guests\nauth required pam_deny.so",
+	} {
+		h := start(t, "healthy", jump+"totp", text)
+		if d, err := designOf(t.Context(), h, &trap.Finding{Subject: whole}, false); err != nil || d.group != want {
+			t.Errorf("%s\nthe code is for the group %q, %v; want %q", text, d.group, err, want)
+		}
+	}
+}
+
 func TestSetUp(t *testing.T) {
 	const dialogOff = "KbdInteractiveAuthentication yes"
 	for _, c := range []struct {

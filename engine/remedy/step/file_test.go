@@ -222,3 +222,20 @@ func TestFileDone(t *testing.T) {
 		}
 	}
 }
+
+// TestRemoveActs: a file that is removed stays so after a power cut, and one that is gone already is left.
+func TestRemoveActs(t *testing.T) {
+	m := newMemory()
+	m.file("/etc/a", "old\n")
+	s := Remove{Path: "/etc/a", Was: []byte("old\n")}
+	for _, want := range [][]string{{"unlink /etc/a", "sync /etc"}, nil} {
+		items, err := s.Items(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Apply(t.Context(), m.site(nil), items); err != nil {
+			t.Error(err)
+		}
+		m.did(t, "removing", want...)
+	}
+}

@@ -297,7 +297,7 @@ func TestReceiverIsDown(t *testing.T) {
 	f.reports("web1", "web", "", found("a", trap.Critical))
 	f.got.down = true
 	f.round()
-	for i, wait := range []time.Duration{15, 30, 60, 120, 240, 480, 960, 1800, 1800} {
+	for i, wait := range append([]time.Duration{15, 30, 60, 120, 240, 480, 960}, slices.Repeat([]time.Duration{1800}, 60)...) { // over a night
 		for _, c := range []struct {
 			d     time.Duration
 			tries int

@@ -92,6 +92,24 @@ func TestWindows(t *testing.T) {
 	})
 }
 
+// TestAwayAgain: what a host lacked that went away once more is not among what a window's restarts lack, and is told by itself.
+func TestAwayAgain(t *testing.T) {
+	f := newFleet(t, storetest.SQLite(t), mail+"maintenance:\n- {from: \"12:00\", to: \"14:00\"}\n")
+	f.now = noon.Add(-time.Hour)
+	f.reports("web1", "web", "1")
+	want(t, "before", f.after(0), "")
+	f.now = noon.Add(90 * time.Minute)
+	f.compared = "2"
+	f.reports("web1", "web", "2", trap.Outcome{Trap: "not-as-before", Subject: "nginx.service", Status: trap.Found, Severity: trap.Warning,
+		Summary: "failed at this start"})
+	f.now = noon.Add(110 * time.Minute)
+	f.stops("web1")
+	f.now = noon.Add(2*time.Hour + 16*time.Minute)
+	f.round()
+	want(t, "the window is over", f.taken(), "hub: maintenance (Tue 24 November 12:00 to 14:00): 0 hosts restarted, 1 has not come back")
+	want(t, "what it lacked", f.after(0), "hub: 1 new (1 warning) on 1 host")
+}
+
 // TestWindowsQuiet: at night nobody is told of restarts; in the morning he is.
 func TestWindowsQuiet(t *testing.T) {
 	f := newFleet(t, storetest.SQLite(t), mail+"  quiet: {from: \"22:00\", to: \"07:00\"}\nmaintenance:\n- {from: \"02:00\", to: \"04:00\"}\n")

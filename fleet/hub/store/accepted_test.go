@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -157,12 +158,52 @@ func TestUsersAndSessions(t *testing.T) {
 		if l, err := db.Users(t.Context()); err != nil || len(l) != 1 || l[0].Role != store.Reader {
 			t.Errorf("%+v, %v", l, err)
 		}
+		if err := db.PutDevice(t.Context(), store.Device{User: "ann", Hash: "d", From: "192.0.2.1", At: now}); err != nil {
+			t.Fatal(err)
+		}
+		if browser, _, err := db.LoggedInBefore(t.Context(), "ann", "d", ""); err != nil || !browser {
+			t.Fatalf("the browser is not known: %v", err)
+		}
 		if err := db.DropUser(t.Context(), "ann"); err != nil {
 			t.Fatal(err)
 		}
 		there("q", false)
+		if browser, address, err := db.LoggedInBefore(t.Context(), "ann", "d", "192.0.2.1"); err != nil || browser || address {
+			t.Errorf("a browser of a user who is gone is known: %v, %v, %v", browser, address, err)
+		}
 		if err := db.DropUser(t.Context(), "ann"); !errors.Is(err, store.ErrNone) {
 			t.Error(err)
+		}
+	})
+}
+
+// TestSessionsUsedLast: of more sessions than a user may have, those go that were used longest ago; tokens stay.
+func TestSessionsUsedLast(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		now := time.Now().Truncate(time.Millisecond).UTC()
+		put := func(n int, how string) {
+			t.Helper()
+			at := now.Add(time.Duration(n) * time.Second)
+			if err := db.PutSession(t.Context(), store.Session{Hash: fmt.Sprintf("%s%03d", how, n), User: "ann", Role: store.Reader, How: how,
+				Created: at, Seen: at, Expires: now.Add(24 * time.Hour)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(0, "token")
+		put(0, "oidc")
+		for n := range 51 {
+			put(n, "password")
+			if n == 1 { // the first one is in use
+				if err := db.TouchSession(t.Context(), "password000", now.Add(time.Hour)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for hash, want := range map[string]bool{"password000": true, "password001": false, "password002": true, "password050": true,
+			"token000": true, "oidc000": true} {
+			if _, err := db.Session(t.Context(), hash); (err == nil) != want {
+				t.Errorf("%s: %v, want there %t", hash, err, want)
+			}
 		}
 	})
 }

@@ -3,7 +3,10 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,6 +148,27 @@ func TestForget(t *testing.T) {
 		if err := db.Attach(ctx, "h1", store.Capture{}, []byte("x"), log); err != nil {
 			t.Fatal(err)
 		}
+		for _, row := range []string{
+			"fixes (host, id, at, who, trap, subject, summary, phase, verified, standing, undo) VALUES (?, '1', 1, '', 'a', '', '', '', 0, '', '')",
+			"labels (host, name, value) VALUES (?, 'rack', '7')",
+			"speakers (host, instance, machine, boot, kernel, seen, critical, warning, notice, unknown) VALUES (?, 'i', '', '', '', 1, 0, 0, 0, 0)",
+			"pack_hosts (pack, host, sent) VALUES ('acme', ?, 1)", "told (channel, host, trap, subject, rank, name, grp, summary, since) " +
+				"VALUES ('mail', ?, 'a', 'x', 3, 'h1', 'web', '', 1)",
+		} {
+			if err := db.Exec(ctx, "INSERT INTO "+row, h.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Exec(ctx, "INSERT INTO hostkeys (fingerprint, agent) VALUES ('SHA256:x', 'h1')"); err != nil {
+			t.Fatal(err)
+		}
+		had := rowsOf(t, db, h.ID, "h1")
+		for _, table := range []string{"findings", "past", "changes", "captures", "acceptances", "states", "fixes", "labels", "speakers",
+			"pack_hosts", "told", "hostkeys", "agents"} {
+			if had[table] == 0 {
+				t.Fatalf("no row of %s is the host's: %v", table, had)
+			}
+		}
 		for range 2 { // also one that is retired already
 			if err := db.Retire(ctx, h.ID); err != nil {
 				break
@@ -153,10 +177,8 @@ func TestForget(t *testing.T) {
 		if err := db.Forget(ctx, h.ID); err != nil {
 			t.Fatal(err)
 		}
-		for _, table := range []string{"findings", "past", "changes", "captures", "acceptances", "states"} {
-			if n, err := db.Number(ctx, "SELECT COUNT(*) FROM "+table+" WHERE host = ?", h.ID); err != nil || n != 0 {
-				t.Errorf("%s: %d rows, %v", table, n, err)
-			}
+		if left := rowsOf(t, db, h.ID, "h1"); len(left) != 1 || left["agents"] != 1 {
+			t.Errorf("rows that are left, but for the key: %v", left)
 		}
 		if _, err := db.HostByAgent(ctx, "h1"); err != store.ErrNone {
 			t.Error(err)
@@ -168,6 +190,79 @@ func TestForget(t *testing.T) {
 		}
 		if h, err := db.HostByAgent(ctx, "h2"); err != nil || h.Counts.Critical != 1 {
 			t.Errorf("%+v, %v", h, err)
+		}
+	})
+}
+
+// rowsOf counts what the database has of a host, by table.
+func rowsOf(t *testing.T, db *store.DB, host int64, agent string) map[string]int64 {
+	t.Helper()
+	files, err := filepath.Glob("migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int64{}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range regexp.MustCompile(`(?s)CREATE TABLE (\w+) \(\n(.*?)\n\);`).FindAllStringSubmatch(string(b), -1) {
+			for column, is := range map[string]any{"  host BIGINT": host, "  agent TEXT": agent} {
+				if !strings.Contains(table[2], column) {
+					continue
+				}
+				n, err := db.Number(t.Context(), "SELECT COUNT(*) FROM "+table[1]+" WHERE "+strings.Fields(column)[0]+" = ?", is)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n > 0 {
+					out[table[1]] = n
+				}
+			}
+		}
+	}
+	return out
+}
+
+// TestForgottenIsNobody: SQLite gives a number again that no row has. What a channel was sent of a host that is forgotten
+// ends, and is not taken for the next host's.
+func TestForgottenIsNobody(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		told := func() []store.Tidings {
+			t.Helper()
+			list, err := db.Untold(ctx, "mail", 1, time.Time{})
+			if err == nil {
+				err = db.Tell(ctx, "mail", store.ChannelState{}, list, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return list
+		}
+		for _, name := range []string{"h1", "h2", "h3"} {
+			a := join(t, db, name, "web")
+			ingest(t, db, store.Taken, began, a.whole(state(found("a", "x", trap.Critical))))
+			if list := told(); len(list) != 1 || list[0].Agent != name {
+				t.Errorf("the channel is sent of %s: %+v", name, list)
+			}
+			h, err := db.HostByAgent(ctx, name)
+			if err == nil {
+				err = db.Forget(ctx, h.ID)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		ended, err := db.Told(ctx, "mail", time.Time{})
+		if err != nil || len(ended) == 0 {
+			t.Fatal(ended, err)
+		}
+		for _, e := range ended {
+			if !e.Hidden || e.Agent != "" {
+				t.Errorf("%+v", e)
+			}
 		}
 	})
 }

@@ -153,3 +153,62 @@ func TestTakesNone(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestRefusals: a host that refuses a pack holds up no other, and one that is handed it again has refused nothing yet.
+func TestRefusals(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		now := began
+		db.SetNow(func() time.Time { return now })
+		agents := map[string]*agent{}
+		for _, name := range []string{"c1", "w1", "w2", "w3", "w4"} {
+			agents[name] = join(t, db, name, map[bool]string{true: "test", false: "web"}[name == "c1"])
+		}
+		// after tells what a host reports after some time, and whether it gets the pack.
+		after := func(wait time.Duration, name string, has ...message.HasPack) bool {
+			t.Helper()
+			now = now.Add(wait)
+			r, err := db.Ingest(t.Context(), []store.Item{{Message: packed(agents[name].whole(state()), has...), Key: "U" + name, At: now}})
+			if err != nil || r[0].Verdict != store.Taken {
+				t.Fatalf("%s: %+v, %v", name, r, err)
+			}
+			return len(r[0].Packs) > 0
+		}
+		is := func(taken, refused int) {
+			t.Helper()
+			_, err := db.Judge(t.Context())
+			l, lerr := db.Packs(t.Context())
+			if err != nil || lerr != nil || len(l) != 1 || l[0].Stage == store.Stopped || l[0].Taken != taken || l[0].Refused != refused {
+				t.Errorf("%+v, %v, %v; want %d taken, %d refused", l, err, lerr, taken, refused)
+			}
+		}
+		if err := db.Offer(t.Context(), store.Pack{Name: "acme", Version: 2, Canary: "test", Wait: time.Hour, StopAt: 60,
+			File: []byte("the pack")}); err != nil {
+			t.Fatal(err)
+		}
+		has := message.HasPack{Name: "acme", Version: 2}
+		no := message.HasPack{Name: "acme", Version: 2, Refused: "not pinned"}
+		after(0, "c1")
+		after(time.Second, "c1", has)
+		now = now.Add(2 * time.Hour)
+		is(1, 0)
+		if !after(0, "w1") {
+			t.Fatal("the others do not get it")
+		}
+		after(time.Second, "w1", no)
+		is(1, 1)
+		if !after(time.Second, "w2") {
+			t.Error("who refused it is waited for")
+		}
+		after(time.Second, "w2", has)
+		is(2, 1)
+		if !after(time.Hour, "w1") { // its agent reports a refusal for a while
+			t.Error("who refused it does not get it again")
+		}
+		is(2, 0)
+		after(time.Second, "w1", has)
+		is(3, 0)
+		if !after(0, "w3") || !after(0, "w4") {
+			t.Error("who took it late is waited for")
+		}
+	})
+}

@@ -204,6 +204,13 @@ func (db *DB) Forget(ctx context.Context, host int64) error {
 				return err
 			}
 		}
+		// What channels were sent of it is still to end, under a number that no other host gets.
+		if _, err := t.exec(ctx, "DELETE FROM told WHERE host = ?", -host); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, "UPDATE told SET host = -host WHERE host = ?", host); err != nil {
+			return err
+		}
 		for _, table := range []string{"instances", "hostkeys", "hosts"} {
 			if _, err := t.exec(ctx, "DELETE FROM "+table+" WHERE agent = ?", agent); err != nil {
 				return err

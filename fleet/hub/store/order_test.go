@@ -48,6 +48,13 @@ func TestPlace(t *testing.T) {
 			}
 			agree(t, db)
 		}
+		untold, err := db.Untold(t.Context(), "pager", 1, time.Time{})
+		if err == nil {
+			err = db.Tell(t.Context(), "pager", store.ChannelState{}, untold, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		mail := "mail"
 		place(store.Placing{Group: &mail, Name: "front", Labels: map[string]string{"env": "prod", "rack": "7"}}, "h1")
 		place(store.Placing{Labels: map[string]string{"env": "test"}, Remove: []string{"rack"}}, "h1", "h2")
@@ -55,6 +62,15 @@ func TestPlace(t *testing.T) {
 		if err != nil || h.Group != "mail" || h.Name != "front" || h.OwnName != "web1" || !h.Pinned ||
 			!maps.Equal(h.Labels, map[string]string{"env": "test"}) || h.Counts.Critical != 1 {
 			t.Errorf("%+v, %v", h, err)
+		}
+		told, err := db.Told(t.Context(), "pager", time.Time{})
+		for _, o := range told { // its end is sent under the name that people know now
+			if o.Agent == "h1" && (o.Host != "front" || o.Group != "mail") {
+				t.Errorf("what was told of h1 is of %s in %s", o.Host, o.Group)
+			}
+		}
+		if err != nil || len(told) != 4 {
+			t.Errorf("%+v, %v", told, err)
 		}
 		ingest(t, db, store.Taken, began.Add(time.Hour), a.whole(state(found("a", "x", trap.Warning))))
 		agree(t, db)

@@ -137,3 +137,32 @@ func TestRestartsAreNoTwins(t *testing.T) {
 		}
 	})
 }
+
+// TestRejoinedIsOne: a host that got another key has no other machine beside it any more.
+func TestRejoinedIsOne(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a := join(t, db, "h1", "web")
+		for i, machine := range []string{"one", "other"} {
+			m := a.whole(state(clear("a")))
+			m.Self = &message.Self{Machine: machine}
+			ingest(t, db, store.Taken, began.Add(time.Duration(i)*time.Minute), m)
+		}
+		h, err := db.HostByAgent(t.Context(), "h1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := db.Speakers(t.Context(), h.ID); err != nil || len(list) == 0 {
+			t.Fatalf("nobody is said to use the key: %v", err)
+		}
+		tok := store.Token{Hash: "again", Expires: time.Now().Add(time.Hour), Uses: 1, Agent: "h1"}
+		if err := db.AddToken(t.Context(), tok); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.JoinByToken(t.Context(), "again", store.Joining{Agent: "new", Host: "web1", Key: "Uh1b", How: "token"}); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := db.Speakers(t.Context(), h.ID); err != nil || len(list) > 0 {
+			t.Errorf("machines of before: %+v, %v", list, err)
+		}
+	})
+}

@@ -18,7 +18,8 @@ import (
 func TestFind(t *testing.T) {
 	m := newMirror(t)
 	gtk, plain := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
-	sums := []byte("\nshort\n" + plain[2:] + "  ./netboot/netboot.tar.gz\n" + gtk + "  ./netboot/gtk/netboot.tar.gz\n" +
+	sums := []byte(gtk + "  ./edu/netboot/netboot.tar.gz\n" + "\nshort\n" +
+		plain[2:] + "  ./netboot/netboot.tar.gz\n" + gtk + "  ./netboot/gtk/netboot.tar.gz\n" +
 		gtk + "  ./netboot/netboot.tar.gz too\n" + plain + "  netboot/netboot.tar.gz\n")
 	m.files[images+"/SHA256SUMS"] = sums
 	date := time.Now().UTC().Add(-time.Hour).Truncate(time.Second)
