@@ -97,6 +97,10 @@ func (f labFlags) recorder() (note func(lab.Outcome) error, err error) {
 		run++
 	}
 	return func(o lab.Outcome) error {
+		r, err := lab.ReadRecord(f.record) // another run may have written meanwhile
+		if err != nil {
+			return app.Unread(err, "the record of what was played (--record)")
+		}
 		r.Note(o, run)
 		return r.Write(f.record, jobs)
 	}, nil

@@ -35,3 +35,29 @@ func TestRecorder(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoRecord: of two that play at the same time neither loses what the other took down.
+func TestTwoRecord(t *testing.T) {
+	name, jobs := filepath.Join(t.TempDir(), "proofs.md"), proofs.Jobs()[:4]
+	var notes [2]func(lab.Outcome) error
+	for i := range notes {
+		var err error
+		if notes[i], err = (labFlags{record: name}).recorder(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, j := range jobs {
+		if err := notes[i%2](lab.Outcome{Job: j, Verdict: lab.Verdict{OK: true}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := lab.ReadRecord(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range jobs {
+		if _, ok := r.Of(&j); !ok {
+			t.Errorf("%s was played, and is not in the record", j.Name())
+		}
+	}
+}
