@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,7 +34,9 @@ func TestAnswers(t *testing.T) {
 	if folder.Name() != dir {
 		t.Errorf("its name is %q", folder.Name())
 	}
-	for kind, tr := range map[string]*Tree{"folder": folder, "archive": open(t, packed, Limits{})} {
+	trees := map[string]*Tree{"folder": folder, "archive": open(t, packed, Limits{})}
+	before := len(means.OpenFiles(t))
+	for kind, tr := range trees {
 		for name, want := range map[string]bool{"/a": true, "/a/link": true, "/a/gone": false, "/none": false, "/": true, "a//./file": true} {
 			if tr.Exists(name) != want {
 				t.Errorf("%s: %s is there: %v", kind, name, !want)
@@ -91,6 +95,40 @@ func TestAnswers(t *testing.T) {
 		if !errors.Is(errs["open /a/file"], syscall.ENOTDIR) || !errors.Is(errs["readlink /a/file"], syscall.EINVAL) {
 			t.Errorf("%s: %v, %v", kind, errs["open /a/file"], errs["readlink /a/file"])
 		}
+		if b, cut, err := tr.ReadTail("/a/file", 2); string(b) != "45" || !cut || err != nil {
+			t.Errorf("%s: the end of a file: %q, %v, %v", kind, b, cut, err)
+		}
+	}
+	if now := means.OpenFiles(t); len(now) != before {
+		t.Errorf("open are %v, and were %d", now, before)
+	}
+}
+
+// TestFolderIsAskedOnce: what was said of a name is said again, whatever becomes of it; of very many names some are kept.
+func TestFolderIsAskedOnce(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := Open(t.Context(), dir, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	first, err := tr.Stat("/file", true)
+	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := tr.Stat("/file", true); again != first || err != nil || first.Size != 5 {
+		t.Errorf("first it is %+v, then %+v, %v", first, again, err)
+	}
+	for i := range maxLooks + 5 {
+		if tr.Exists(strconv.Itoa(i)) {
+			t.Fatal(i)
+		}
+	}
+	if kept := len(tr.store.(dirStore).seen.m); kept != maxLooks {
+		t.Errorf("%d names are kept, want %d", kept, maxLooks)
 	}
 }
 
@@ -174,8 +212,24 @@ func TestSpoolOfTheCaller(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Open(ctx, write(t, pack(t, m{name: "a", body: "x"})), Limits{}); err == nil || !strings.Contains(err.Error(), "interrupted") {
+	means.Within(t, "what was interrupted", func() {
+		_, err = Open(ctx, write(t, pack(t, m{name: "a", body: "x"})), Limits{})
+	})
+	if err == nil || !strings.Contains(err.Error(), "interrupted") {
 		t.Error(err)
+	}
+	socket := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := Open(t.Context(), socket, Limits{}); !errors.Is(err, syscall.ENXIO) {
+		t.Errorf("a socket: %v", err)
+	}
+	if _, err := Open(t.Context(), write(t, every(t, pack(t))["gzip"]), Limits{}); err == nil ||
+		!strings.Contains(err.Error(), "contains no tar archive") {
+		t.Errorf("an archive of nothing: %v", err)
 	}
 	if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "none"), Limits{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
