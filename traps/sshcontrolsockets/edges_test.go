@@ -55,3 +55,28 @@ func TestNamesThatJustFit(t *testing.T) {
 		t.Errorf("as many lines as are judged: %s", said)
 	}
 }
+
+// TestNamesOfKnownHosts: the first name of each line, hashed ones without; what is no line of a host's is left out, and what follows it
+// is not.
+func TestNamesOfKnownHosts(t *testing.T) {
+	const text = "# a comment of words\n\ncut ssh-rsa\na,b ssh-rsa A\n@revoked c ssh-rsa A\n@revoked\n|1|x= ssh-rsa A\n" +
+		"@cert-authority d A\n[e]:22 ssh-rsa A\n"
+	if got := fmt.Sprintf("%q", names(text)); got != `["a" "c" "" "e]:22"]` {
+		t.Error(got)
+	}
+}
+
+// TestOneAfterTheOther: users that follow one whose file is too large, or one without ssh, are judged too; and so is a line behind none.
+func TestOneAfterTheOther(t *testing.T) {
+	h := hosttest.New(t, "-- root/etc/passwd --\nann:x:1001:1001::/home/ann:/bin/sh\nbob:x:1002:1002::/home/bob:/bin/sh\n"+
+		"cyd:x:1003:1003::/home/cyd:/bin/sh\n-- root/etc/group --\nann:x:1001:\n-- root/home/ann/.ssh/config --\n"+
+		strings.Repeat("ControlPath ~/x/%C\n", maxPaths+1)+
+		"-- root/home/cyd/.ssh/config --\nHost a\nControlPath none\nHost b\nControlPath relative-%C\n")
+	got := ""
+	for _, o := range traptest.Run(t, &Trap, h) {
+		got += fmt.Sprintf("%s %s\n", o.Subject, o.Status)
+	}
+	if got != "ann unknown\ncyd found\n" {
+		t.Errorf("%s", got)
+	}
+}
