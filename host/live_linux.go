@@ -56,7 +56,7 @@ func mounted(name string, err error) error {
 		case serr == unix.ENOENT:
 			return fmt.Errorf("%s: %w", top, ErrNotMounted)
 		case serr != nil || int64(st.Type) == magic:
-		case top == "/sys" && kernelMade(name, top):
+		case top == "/sys" && kernelMade(name, top, int64(st.Type)):
 		case top == "/sys" && int64(st.Type) == unix.TMPFS_MAGIC:
 			return fmt.Errorf("%s: %w", name, ErrHidden)
 		default:
@@ -67,13 +67,14 @@ func mounted(name string, err error) error {
 }
 
 // kernelMade reports whether the deepest folder above name that is there, below
-// top, is the kernel's own: some containers (systemd-nspawn's) have a tmpfs on
-// /sys, with parts of sysfs mounted in it. What such a part lacks is absent.
-func kernelMade(name, top string) bool {
+// top, is the kernel's own, and not of what lies on top: some containers
+// (systemd-nspawn's) have a tmpfs on /sys, with parts of sysfs mounted in it. What
+// such a part lacks is absent.
+func kernelMade(name, top string, on int64) bool {
 	for dir := path.Dir(name); dir != top && len(dir) > len(top); dir = path.Dir(dir) {
 		var st unix.Statfs_t
 		if unix.Statfs(dir, &st) == nil {
-			return int64(st.Type) != unix.TMPFS_MAGIC
+			return int64(st.Type) != on
 		}
 	}
 	return false

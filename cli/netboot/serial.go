@@ -77,7 +77,11 @@ func already(ctx context.Context, a *app.App, o serialOptions) (bool, error) {
 	}
 	c, ok := m.Most()
 	if o.port != "" {
-		if c, err = menu.Parse(o.port, 115200); err != nil {
+		speed := 115200
+		if ok {
+			speed = c.Speed // as found, as the plan takes it
+		}
+		if c, err = menu.Parse(o.port, speed); err != nil {
 			return false, nil
 		}
 		ok = true

@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 func ownNetwork(t *testing.T) bool {
 	t.Helper()
 	means.Root(t)
-	ip, unshare := means.Tool(t, "ip"), means.Tool(t, "unshare")
+	means.Tool(t, "ip")
+	unshare := means.Tool(t, "unshare")
 	if os.Getenv("FETTLE_TEST_NETNS") != t.Name() {
 		self, err := os.Executable()
 		if err != nil {
@@ -54,12 +55,19 @@ func ownNetwork(t *testing.T) bool {
 		}
 		return false
 	}
+	bridge(t)
+	return true
+}
+
+// bridge gives a network of the test's own the address 192.0.2.1 on br0.
+func bridge(t *testing.T) {
+	t.Helper()
+	ip := means.Tool(t, "ip")
 	for _, argv := range []string{"link set lo up", "link add br0 type bridge", "addr add 192.0.2.1/24 dev br0", "link set br0 up"} {
 		if out, err := exec.Command(ip, strings.Fields(argv)...).CombinedOutput(); err != nil {
 			t.Fatal(argv, err, string(out))
 		}
 	}
-	return true
 }
 
 // servedTree is what an unpacked netboot.tar.gz has at least.

@@ -45,11 +45,13 @@ var stages = regexp.MustCompile(`/mnt/tmp/[^/\s,]+`)
 func TestInput(t *testing.T) {
 	const serialMenu = "serial --unit=0 --speed=115200\nterminal_input serial\nterminal_output serial\n" +
 		"menuentry 'a' {\n  linux /linux console=ttyS0,115200n8 --- quiet console=ttyS0,115200n8\n}\n"
+	const doneMenu = "serial 0 115200\ndefault a\nlabel a\n\tkernel linux\n\tappend console=ttyS0,115200n8 --- quiet console=ttyS0,115200n8\n"
 	if !apptest.Golden(t, map[string]string{"/mnt/file": "hello\n", "/mnt/menus/grub/grub.cfg": "menuentry 'a' {\n  linux /linux vga=788 " +
 		"--- quiet\n}\n",
 		"/mnt/loop/pxelinux.cfg/default": "include pxelinux.cfg/default\n", "/mnt/empty/readme": "", "/mnt/cut/linux": "",
 		"/mnt/cut/initrd.gz": "no archive\n",
 		"/mnt/none.yaml":     "hosts: []\n", "/mnt/bad.yaml": "a string\n", "/mnt/serial/grub/grub.cfg": serialMenu,
+		"/mnt/done/pxelinux.cfg/default": doneMenu, "/mnt/slow/pxelinux.cfg/default": strings.ReplaceAll(doneMenu, "115200", "9600"),
 		"/mnt/keys.gpg": "no keys\n", "/mnt/tree/debian-installer/amd64/linux": "kernel", "/mnt/tmp/x": "",
 		"/mnt/tree/debian-installer/amd64/initrd.gz": "initrd", "/mnt/tree/debian-installer/amd64/pxelinux.0": "loader",
 		"/mnt/tree/debian-installer/amd64/bootnetx64.efi": "shim", "/mnt/tree/debian-installer/amd64/grubx64.efi": "User-Agent: GRUB 2.06",
