@@ -324,7 +324,7 @@ func fromPackage(ctx context.Context, o *fetchOptions, part *renew.Part) error {
 		return fmt.Errorf("asking apt for the hash of %s %s: %w", name, version, err)
 	}
 	if got := strings.Fields(string(sum)); len(got) == 0 || got[0] != field(known, "SHA256") {
-		return fmt.Errorf("%s is not the %s %s of apt's verified lists (its SHA-256 is another)", o.deb, name, version)
+		return &renew.Untrusted{Err: fmt.Errorf("%s is not the %s %s of apt's verified lists (its SHA-256 is another)", o.deb, name, version)}
 	}
 	o.arch = m[2]
 	kind := "text"

@@ -39,12 +39,12 @@ type Source struct {
 
 // Untrusted is an error about what was sent, not about sending it: it is not what
 // was signed, too old, too long, or cannot be read.
-type Untrusted struct{ err error }
+type Untrusted struct{ Err error }
 
-func (e *Untrusted) Error() string { return e.err.Error() }
+func (e *Untrusted) Error() string { return e.Err.Error() }
 
 // Unwrap is the error about it.
-func (e *Untrusted) Unwrap() error { return e.err }
+func (e *Untrusted) Unwrap() error { return e.Err }
 
 func untrusted(format string, args ...any) error { return &Untrusted{fmt.Errorf(format, args...)} }
 

@@ -239,7 +239,7 @@ func TestMirrorsThatLie(t *testing.T) {
 			t.Errorf("%v; want %q", err, want)
 		}
 		if bad := new(Untrusted); errors.As(err, &bad) == strings.Contains(want, "404") {
-			t.Errorf("%v: counts as untrusted: %t", err, bad.err != nil)
+			t.Errorf("%v: counts as untrusted: %t", err, bad.Err != nil)
 		}
 	}
 	m.files, m.endless = good, ""
