@@ -81,6 +81,15 @@ func TestNothingIsLeftOut(t *testing.T) {
 	}
 	var b bytes.Buffer
 	im = newImage(&b)
+	if err := errors.Join(im.copy(dir+"/folder/link"), im.close()); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]bool{"/a/link": true, "/a/b/file": true, "/folder/link": false} {
+		if bytes.Contains(b.Bytes(), []byte(dir[1:]+name+"\x00")) != want {
+			t.Errorf("of a link in a folder that is behind a link %s is packed: %t", name, !want)
+		}
+	}
+	im = newImage(&b)
 	for name, err := range map[string]error{"a file": im.copy(dir + "/none"), "another name": im.copyAs(dir+"/none", "/x"),
 		"a link to nothing": errors.Join(os.Symlink("nowhere", dir+"/dangles"), im.copy(dir+"/dangles"))} {
 		if !errors.Is(err, os.ErrNotExist) {
