@@ -412,10 +412,14 @@ func TestJobsThatAreGivenUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, ctx := range map[string]context.Context{"played": t.Context(), "given up": ctx} {
+	for name, ctx := range map[string]context.Context{"played": t.Context(), "given up": ctx, "played as many as fit": t.Context()} {
 		var at atomic.Int32
+		parallel := 4
+		if name == "played as many as fit" {
+			parallel = 0
+		}
 		seen, given := map[string]bool{}, 0
-		PlayAll(ctx, jobs, 4, func(o Outcome) {
+		each := func(o Outcome) {
 			if at.Add(1) > 1 {
 				t.Errorf("%s: two outcomes at once", name)
 			}
@@ -428,7 +432,8 @@ func TestJobsThatAreGivenUp(t *testing.T) {
 				t.Errorf("%s: %v", name, o.Err)
 			}
 			at.Add(-1)
-		})
+		}
+		means.Within(t, "all jobs to be "+name, func() { PlayAll(ctx, jobs, parallel, each) })
 		if len(seen) != len(jobs) || (given > 0) != (name == "given up") {
 			t.Errorf("%s: %d of %d jobs have an outcome, %d were given up", name, len(seen), len(jobs), given)
 		}
@@ -585,6 +590,15 @@ func TestImage(t *testing.T) {
 			t.Errorf("with systemd and a shell there is no %s", name)
 		}
 	}
+	units, err := os.ReadDir(systemdUnits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range units {
+		if name := strings.TrimPrefix(systemdUnits, "/") + "/" + u.Name(); u.Type().IsRegular() && has[name] == "" {
+			t.Errorf("with systemd there is no %s", name)
+		}
+	}
 	o = Orders{}
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(has["lab.json"], "600 ")), &o); err != nil || o.Disk != "/dev/ubda" ||
 		o.Shell != ShellAfterStory ||
@@ -654,6 +668,19 @@ func TestScriptsAndLibrariesComeAlong(t *testing.T) {
 	has, err = pack(func(im *image) error { return errors.Join(im.library("libx.so", dir), im.library("libx.so", dir)) })
 	if in := strings.TrimPrefix(dir, "/"); err != nil || has[in+"/libx.so"] != "644 X" || has[in+"/libx.so.1"] != "" {
 		t.Errorf("a library that is a link: %v, %.20q and %.20q", err, has[in+"/libx.so"], has[in+"/libx.so.1"])
+	}
+	if err := os.WriteFile(dir+"/libc.so.6", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := findLibrary("libc.so.6", dir+"/none", dir); p != dir+"/libc.so.6" || err != nil {
+		t.Errorf("a library that a program has for itself: %s, %v", p, err)
+	}
+	if err := os.WriteFile(root+"/usr/sbin/odd", []byte("\x7fELF no"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pack(func(im *image) error { return im.rootTool(root, "odd") }); err == nil ||
+		!strings.HasPrefix(err.Error(), root+"/usr/sbin/odd: ") {
+		t.Errorf("a program that is none: %v", err)
 	}
 	for name, want := range map[string]string{"other": "no program other was built with the kernel (looked in " + root + ")"} {
 		if _, err := pack(func(im *image) error { return im.rootTool(root, name) }); err == nil || err.Error() != want {

@@ -31,6 +31,7 @@ func TestFakeHost(t *testing.T) {
 	fromApt(t)
 	fromBoot(t)
 	emulators(t)
+	withClients(t)
 	kvms(t)
 	owners(t)
 	withoutPrograms(t)
@@ -207,6 +208,48 @@ func emulators(t *testing.T) {
 		if err != nil || v.Retries != c.retries || len(tried) != c.retries+1 || !strings.HasPrefix(v.Why, c.why) || v.OK != (c.why == "") ||
 			v.OK && v.Console != "" {
 			t.Errorf("%s: started %d times, %+v, %v", c.what, len(tried), v, err)
+		}
+	}
+}
+
+// withClients: a machine whose client does not start says why.
+func withClients(t *testing.T) {
+	dir := t.TempDir()
+	list := strings.Join(clientModules, ".ko\n") + ".ko\n"
+	if err := errors.Join(os.WriteFile(dir+"/modules.dep", nil, 0o644), os.WriteFile(dir+"/modules.builtin", []byte(list), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	standIn(t, "qemu-system-x86_64", "case \"$*\" in *' -S '*) exit 5;; esac\necho the first machine runs\n", 0o755)
+	opt := fake(t, "")
+	opt.Kernel.Engine, opt.Kernel.Modules, opt.KVM = "qemu", dir, true
+	v, err := Play(t.Context(), "t", Scenario{Name: "s", Needs: Needs{MemMiB: 256, Client: &Client{MemMiB: 16}}}, opt)
+	if err != nil || v.Why != "the machine did not reach its init: exit status 3" || v.Console != "the client ended: exit status 5" {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestTerminals: who looked around in a machine has the terminal as before, whatever the machine made of it.
+func TestTerminals(t *testing.T) {
+	_, tty := means.OpenTerminal(t)
+	defer func(f *os.File) { os.Stdin = f }(os.Stdin)
+	os.Stdin = tty
+	settings := func() *unix.Termios {
+		s, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, shell := range []bool{true, false} {
+		restore, was := keepTerminal(shell), *settings()
+		raw := was
+		raw.Lflag &^= unix.ECHO | unix.ICANON
+		if err := unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, &raw); err != nil {
+			t.Fatal(err)
+		}
+		restore()
+		if back := *settings() == was; back != shell {
+			t.Errorf("with a shell: %t; the terminal is as before: %t", shell, back)
 		}
 	}
 }
