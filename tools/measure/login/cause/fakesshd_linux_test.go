@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -98,10 +99,12 @@ func serveSSH(conn net.Conn, mode, stack string) error {
 		}
 		return nil, errors.New("who is that?")
 	}}
-	if mode == "gssapi" {
-		conf.GSSAPIWithMICConfig = &ssh.GSSAPIWithMICConfig{AllowLogin: func(ssh.ConnMetadata, string) (*ssh.Permissions, error) {
-			return nil, errors.New("no ticket")
-		}, Server: nil}
+	if hosts, _ := os.ReadFile("/etc/hosts"); mode == "slow" || mode == "slow names" && !strings.Contains(string(hosts), "192.0.2.7") {
+		conf.AuthLogCallback = func(_ ssh.ConnMetadata, method string, _ error) {
+			if method == "none" {
+				time.Sleep(800 * time.Millisecond)
+			}
+		}
 	}
 	conf.AddHostKey(host)
 	_, chans, reqs, err := ssh.NewServerConn(conn, conf)
@@ -137,7 +140,7 @@ func serveSSH(conn net.Conn, mode, stack string) error {
 
 const (
 	itsSettings = "usepam yes\nUseDNS yes\nlistenaddress 0.0.0.0:22\nnonsense 1\nforcecommand /bin/x y\nloglevel INFO\n"
-	itsStack    = "auth required pam_one.so\naccount required pam_two.so  a\nsession optional pam_two.so a\nsession required pam_refuses.so\n"
+	itsStack    = "auth required pam_permit.so\nauth required pam_one.so\naccount required pam_two.so  a\nsession optional pam_two.so a\nsession required pam_refuses.so\n"
 )
 
 // TestFakeServer makes the experiments on a host that is a few files, with an sshd that is this test, in namespaces.
@@ -184,10 +187,12 @@ func TestFakeServer(t *testing.T) {
 	if asked := seen(t, "asked"); asked != "-T -f /etc/ssh/sshd_config -C user=root,host=192.0.2.7,addr=192.0.2.7,laddr=127.0.0.1,lport=22" {
 		t.Errorf("sshd was asked %s", asked)
 	}
+	slowNames(t, options)
 	logins(t, options)
 	failures(t, options)
 	oneByOne(t, options)
 	motds(t, options)
+	cgroups(t)
 	if left, _ := filepath.Glob("/run/fettle-login-*"); len(left) > 0 {
 		t.Errorf("%q stay", left)
 	}
@@ -354,7 +359,7 @@ func oneByOne(t *testing.T, options func() Options) {
 	x, done := opened(t, options())
 	defer done()
 	x.names(t.Context(), 8) // getent takes a third of a second for each source
-	if c := x.r.Causes; len(c) != 1 || c[0].Name != "nss:files" || c[0].On != "server" || c[0].Seconds != 8 || len(c[0].Evidence) != 2 ||
+	if c := x.r.Causes; len(c) != 1 || c[0].Name != "nss:files" || c[0].On != "server" || !near(c[0].Seconds, 8) || len(c[0].Evidence) != 2 ||
 		c[0].Evidence[0] != "sshd has UseDNS yes: it asks for the name of 192.0.2.7 at each login" ||
 		!strings.HasPrefix(c[0].Evidence[1], "getent -s files: nothing after ") {
 		t.Errorf("names: %+v", c)
@@ -363,7 +368,7 @@ func oneByOne(t *testing.T, options func() Options) {
 	x.bench.set = x.set.with(map[string]string{"usedns": "no"})
 	x.r = &Report{}
 	x.names(t.Context(), 8)
-	if c := x.r.Causes; len(c) != 1 || c[0].Name != ReverseDNS || c[0].Seconds != 8 || len(c[0].Evidence) != 4 ||
+	if c := x.r.Causes; len(c) != 1 || c[0].Name != ReverseDNS || !near(c[0].Seconds, 8) || len(c[0].Evidence) != 4 ||
 		c[0].Evidence[0] != "sshd has UseDNS no: a PAM module or hosts.allow asks for the name of 192.0.2.7" ||
 		!strings.HasPrefix(c[0].Evidence[2], "name server 192.0.2.53: ") || !strings.HasPrefix(c[0].Evidence[3], "name server 192.0.2.54: ") {
 		t.Errorf("name servers: %+v", c)
@@ -386,8 +391,8 @@ func oneByOne(t *testing.T, options func() Options) {
 		t.Errorf("%q, %v, want %q", names, err, want)
 	}
 	if c := x.r.Causes; len(c) != 2 || c[0].Name != "pam:pam_one" || c[0].Seconds != 5 || c[1].Name != "pam:pam_two" || c[1].Seconds != 0 ||
-		c[0].Evidence[0] != "/etc/pam.d/sshd:1: auth required pam_one.so" || len(c[1].Evidence) != 4 ||
-		c[1].Evidence[0] != "/etc/pam.d/sshd:2: account required pam_two.so a" {
+		c[0].Evidence[0] != "/etc/pam.d/sshd:2: auth required pam_one.so" || len(c[1].Evidence) != 4 ||
+		c[1].Evidence[0] != "/etc/pam.d/sshd:3: account required pam_two.so a" {
 		t.Errorf("modules: %+v", c)
 	}
 	if u := x.r.Unknown; len(u) != 1 || !strings.HasPrefix(u[0], "PAM session pam_refuses alone: logging in as root ") {
@@ -408,10 +413,13 @@ func oneByOne(t *testing.T, options func() Options) {
 		t.Errorf("without GSSAPI: %+v", x.r)
 	}
 	put(t, "/run/settings", itsSettings+"gssapiauthentication yes\n")
+	put(t, "/run/mode", "slow")
 	x.ifTried(t.Context())
-	if len(x.r.Steps)+len(x.r.Unknown) != 1 || len(x.r.Causes) != 0 {
+	if c := x.r.IfTried; len(x.r.Steps) != 1 || len(x.r.Unknown) != 0 || len(x.r.Causes) != 0 || len(c) != 1 || c[0].Name != GSSAPI ||
+		c[0].Seconds < 0.8 || c[0].Seconds != x.r.Steps[0].Seconds || len(c[0].Evidence) != 1 {
 		t.Errorf("with GSSAPI: %+v", x.r)
 	}
+	put(t, "/run/mode", "")
 	for _, c := range []struct {
 		seconds float64
 		name    string
@@ -420,6 +428,62 @@ func oneByOne(t *testing.T, options func() Options) {
 		x.logind(t.Context(), &cause)
 		if cause.Name != c.name || len(cause.Evidence) != 1 || !strings.HasPrefix(cause.Evidence[0], "the system's D-Bus: ") {
 			t.Errorf("logind: %+v, want %s", cause, c.name)
+		}
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
+
+// slowNames: what the client's name costs is found, and a login without it made.
+func slowNames(t *testing.T, options func() Options) {
+	put(t, "/run/mode", "slow names")
+	defer os.Remove("/run/mode")
+	r, err := Run(t.Context(), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Unknown) > 0 && strings.Contains(r.Unknown[0], "this host is busy") {
+		t.Logf("too busy to tell: %q", r.Unknown)
+		return
+	}
+	if len(r.Causes) == 0 || r.Causes[0].Name != "nss:files" || r.Causes[0].Seconds < 0.5 || r.Without >= r.Total || r.Explained() < 0.3 ||
+		r.Steps[len(r.Steps)-1].Name != "as the server is, without the causes" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// cgroups: where this process is in a user's session, sshd is started where the daemon is.
+func cgroups(t *testing.T) {
+	if err := unix.Mount("tmpfs", "/sys/fs/cgroup", "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		own, folder, want string
+		in                bool
+	}{
+		{"0::/system.slice/ssh.service\n", "", "", false}, {"0::/user.slice/user-0.slice/x.scope\n", "", "", true},
+		{"0::/user.slice/user-0.slice/x.scope\n", "sshd.service", "sshd.service", true},
+		{"0::/user.slice/user-0.slice/x.scope\n", "ssh.service", "ssh.service", true},
+		{"0::/system.slice/x.service\n", "", "", false},
+	} {
+		put(t, "/run/cgroup", c.own)
+		if err := unix.Mount("/run/cgroup", "/proc/self/cgroup", "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll("/sys/fs/cgroup/system.slice/"+c.folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		f, in := daemonCgroup()
+		name := ""
+		if f != nil {
+			name = filepath.Base(f.Name())
+			f.Close()
+		}
+		if name != c.want || in != c.in {
+			t.Errorf("%q: %q, %t; want %q, %t", c.own, name, in, c.want, c.in)
+		}
+		if err := unix.Unmount("/proc/self/cgroup", unix.MNT_DETACH); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
