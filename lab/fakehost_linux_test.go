@@ -35,7 +35,8 @@ func TestFakeHost(t *testing.T) {
 	kvms(t)
 	owners(t)
 	withoutPrograms(t)
-	for _, args := range [][]string{nil, {"8+0"}, {"8+0", "0"}, {"8", "0", "/bin/true"}, {"8+0", "x", "/bin/true"}, {"8+0", "1", "/bin/true"}} {
+	for _, args := range [][]string{nil, {"8+0"}, {"8+0", "0"}, {"8", "0", "/bin/true"}, {"8+0", "x", "/bin/true"}, {"8+0", "1",
+		"/bin/true"}} {
 		if err := Supervisor(args); err == nil || !strings.HasPrefix(err.Error(), "this verb is for fettle lab alone") {
 			t.Errorf("the supervisor of %q: %v", args, err)
 		}
@@ -87,7 +88,8 @@ func fromApt(t *testing.T) {
 *) printf 'x\n  Depends: kmod\n' ;;
 esac
 `, 0o755)
-	standIn(t, "apt-get", "echo \"$@\" >>"+dir+"/asked\ncase $3 in *fails) echo 'no network' >&2; exit 1;; esac\ncp "+dir+"/offer/* . || :\n",
+	standIn(t, "apt-get",
+		"echo \"$@\" >>"+dir+"/asked\ncase $3 in *fails) echo 'no network' >&2; exit 1;; esac\ncp "+dir+"/offer/* . || :\n",
 		0o755)
 	good := debOf(t, dir, "good", map[string][]byte{"boot/vmlinuz-6.1-x": bzImage, "lib/modules/6.1-x/kernel/x.txt": nil})
 	bad := debOf(t, dir, "bad", map[string][]byte{"boot/x": nil})
@@ -105,7 +107,8 @@ esac
 			"fetching linux-image-6.1-x: apt-get download left 0 files, expected 1"},
 		{"two come", "linux-image-cloud-amd64", map[string]string{"a.deb": good, "b.deb": bad}, "linux-image-6.1-x",
 			"fetching linux-image-6.1-x: apt-get download left 2 files, expected 1"},
-		{"no kernel comes", "linux-image-cloud-amd64", map[string]string{"a.deb": bad}, "linux-image-6.1-x", "a.deb is not a kernel package"},
+		{"no kernel comes", "linux-image-cloud-amd64", map[string]string{"a.deb": bad}, "linux-image-6.1-x",
+			"a.deb is not a kernel package"},
 		{"a metapackage", "linux-image-cloud-amd64", map[string]string{"a.deb": good}, "linux-image-6.1-x", ""},
 		{"from the cache", "linux-image-cloud-amd64", nil, "", ""},
 		{"by its own name", "linux-image-6.1-x", nil, "", ""},
@@ -168,7 +171,8 @@ func fromBoot(t *testing.T) {
 		}
 	}
 	for name, modules := range map[string]string{"/none": "/m", "/none/x": ""} {
-		if k, err := FindKernel(t.Context(), name, modules, never); err == nil || !strings.HasPrefix(err.Error(), "opening the kernel: ") {
+		if k, err := FindKernel(t.Context(), name, modules, never); err == nil || !strings.HasPrefix(err.Error(),
+			"opening the kernel: ") {
 			t.Errorf("%s: %+v, %v", name, k, err)
 		}
 	}
@@ -205,7 +209,8 @@ func emulators(t *testing.T) {
 		opt.Kernel.Engine, opt.KVM = "qemu", c.kvm
 		v, err := Play(t.Context(), "t", Scenario{Name: "s", Needs: Needs{MemMiB: 512}}, opt)
 		tried, _ := os.ReadFile(tries)
-		if err != nil || v.Retries != c.retries || len(tried) != c.retries+1 || !strings.HasPrefix(v.Why, c.why) || v.OK != (c.why == "") ||
+		if err != nil || v.Retries != c.retries || len(tried) != c.retries+1 || !strings.HasPrefix(v.Why, c.why) ||
+			v.OK != (c.why == "") ||
 			v.OK && v.Console != "" {
 			t.Errorf("%s: started %d times, %+v, %v", c.what, len(tried), v, err)
 		}
@@ -216,7 +221,8 @@ func emulators(t *testing.T) {
 func withClients(t *testing.T) {
 	dir := t.TempDir()
 	list := strings.Join(clientModules, ".ko\n") + ".ko\n"
-	if err := errors.Join(os.WriteFile(dir+"/modules.dep", nil, 0o644), os.WriteFile(dir+"/modules.builtin", []byte(list), 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(dir+"/modules.dep", nil, 0o644), os.WriteFile(dir+"/modules.builtin", []byte(list),
+		0o644)); err != nil {
 		t.Fatal(err)
 	}
 	standIn(t, "qemu-system-x86_64", "case \"$*\" in *' -S '*) exit 5;; esac\necho the first machine runs\n", 0o755)

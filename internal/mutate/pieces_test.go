@@ -25,8 +25,9 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"": ":1: expected", "# only\n# test: ./p": ":1: expected", "no effect\n# test: ./p\n\n@@ -1 +1 @@\n": ":1: expected",
 		"# x\ntest: ./p\n\n@@ -1 +1 @@\n": ":2: expected", "# x\n# test: \n\n@@ -1 +1 @@\n": ":2: expected",
-		"# x\n# test: -run 'A|B'\n\n@@ -1 +1 @@\n": ":2: no shell reads", "# x\n# test: -run \"A\"\n\n@@ -1 +1 @@\n": ":2: no shell reads",
-		"# x\n# test: ./p\n--- a\n+++ b\n": ":3: expected a unified diff",
+		"# x\n# test: -run 'A|B'\n\n@@ -1 +1 @@\n": ":2: no shell reads",
+		"# x\n# test: -run \"A\"\n\n@@ -1 +1 @@\n": ":2: no shell reads",
+		"# x\n# test: ./p\n--- a\n+++ b\n":         ":3: expected a unified diff",
 	} {
 		if m, err := parse("x.patch", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), "x.patch"+want) {
 			t.Errorf("%q: %+v, %v; want %s", text, m, err, want)
@@ -176,7 +177,8 @@ func TestScores(t *testing.T) {
 		s                      score
 		tried, percent, wanted int
 	}{
-		{score{pkg: grave[0], noticed: 8, missed: 1, hung: 1, left: 5, all: 15}, 10, 80, enoughGrave}, {score{pkg: "x"}, 0, 100, enoughElse},
+		{score{pkg: grave[0], noticed: 8, missed: 1, hung: 1, left: 5, all: 15}, 10, 80, enoughGrave}, {score{pkg: "x"}, 0, 100,
+			enoughElse},
 		{score{pkg: "x", noticed: 2, missed: 1}, 3, 66, enoughElse}, {score{pkg: "x", missed: 1}, 1, 0, enoughElse},
 	} {
 		if tr, p, w := c.s.tried(), c.s.percent(), c.s.wanted(); tr != c.tried || p != c.percent || w != c.wanted {

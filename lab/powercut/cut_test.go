@@ -71,9 +71,10 @@ func TestCuts(t *testing.T) {
 // A flush that has FUA and no data makes durable what was written before it; what is written later, or is a discard, is
 // under way until the next. A flush with data of its own writes that, too.
 func TestCutsAtFlushes(t *testing.T) {
-	l := &Log{Entries: []Entry{{Sector: 1, Sectors: 1}, {Sector: 2, Flags: Flush | FUA}, {Sector: 3, Sectors: 1}, {Sector: 4, Sectors: 2, Flags: Discard},
-		{Sector: 5, Sectors: 1, Flags: Flush}, {Sector: 6, Flags: Flush}, {Sector: 7, Sectors: 1, Flags: FUA}, {Mark: writerMark + "1", Flags: Mark},
-		{Sector: 8, Sectors: 2, Flags: FUA}}}
+	l := &Log{Entries: []Entry{{Sector: 1, Sectors: 1}, {Sector: 2, Flags: Flush | FUA}, {Sector: 3, Sectors: 1},
+		{Sector: 4, Sectors: 2, Flags: Discard},
+		{Sector: 5, Sectors: 1, Flags: Flush}, {Sector: 6, Flags: Flush}, {Sector: 7, Sectors: 1, Flags: FUA},
+		{Mark: writerMark + "1", Flags: Mark}, {Sector: 8, Sectors: 2, Flags: FUA}}}
 	class := func(s uint64) string { return fmt.Sprint(s) }
 	var durable []string
 	lost, torn := map[int]bool{}, map[string]bool{}

@@ -881,7 +881,8 @@ func cutsInARoom(t *testing.T, _ *room) {
 	// Nor who cannot do what is next.
 	for _, c := range []struct{ at, before, want string }{
 		{begun, "echo other >" + etc + "/existing.conf", "existing.conf"}, {applied, "rm -rf " + etc, "no such file"},
-		{undoBegun, "echo other >" + etc + "/existing.conf", "existing.conf"}, {undone, "chmod 600 " + etc + "/perm", "an undo without a power cut differs: "},
+		{undoBegun, "echo other >" + etc + "/existing.conf", "existing.conf"},
+		{undone, "chmod 600 " + etc + "/perm", "an undo without a power cut differs: "},
 	} {
 		sh("rm -rf " + rootDir + " && cp -a " + kept + "begun " + rootDir)
 		last := ""

@@ -176,15 +176,18 @@ func TestFakeServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"as the server is", "the client's address has a name", "and no PAM module is asked", "and no shell is started"} {
+	for i, want := range []string{"as the server is", "the client's address has a name", "and no PAM module is asked",
+		"and no shell is started"} {
 		if told[i] != want || r.Steps[i].Name != want || r.Steps[i].Seconds <= 0 || r.Steps[i].Seconds > means.Patience.Seconds() {
 			t.Errorf("%q and %+v, want %s", told[i], r.Steps[i], want)
 		}
 	}
-	if r.User != "root" || r.Client != "192.0.2.7" || r.Total != r.Steps[0].Seconds || r.Floor <= 0 || r.Floor > r.Total || r.Explained() > r.Delay() {
+	if r.User != "root" || r.Client != "192.0.2.7" || r.Total != r.Steps[0].Seconds || r.Floor <= 0 || r.Floor > r.Total ||
+		r.Explained() > r.Delay() {
 		t.Errorf("%+v", r)
 	}
-	if asked := seen(t, "asked"); asked != "-T -f /etc/ssh/sshd_config -C user=root,host=192.0.2.7,addr=192.0.2.7,laddr=127.0.0.1,lport=22" {
+	if asked := seen(t,
+		"asked"); asked != "-T -f /etc/ssh/sshd_config -C user=root,host=192.0.2.7,addr=192.0.2.7,laddr=127.0.0.1,lport=22" {
 		t.Errorf("sshd was asked %s", asked)
 	}
 	slowNames(t, options)
@@ -242,21 +245,26 @@ func logins(t *testing.T, options func() Options) {
 		config      string
 	}{
 		{variant{}, "127.0.0.1 localhost\n", "1", "exec echo " + word, "\nloglevel INFO\n"},
-		{variant{files: map[string][]byte{"/etc/hosts": []byte("other\n")}, hide: []string{"/run/nscd", "/run/none"}}, "other\n", "0", "exec echo " + word,
+		{variant{files: map[string][]byte{"/etc/hosts": []byte("other\n")}, hide: []string{"/run/nscd", "/run/none"}}, "other\n",
+			"0", "exec echo " + word,
 			"\nforcecommand /bin/x y\n"},
-		{variant{sftp: true, set: map[string]string{"loglevel": "DEBUG"}}, "127.0.0.1 localhost\n", "1", "subsystem fettle", "\nloglevel DEBUG\n"},
+		{variant{sftp: true, set: map[string]string{"loglevel": "DEBUG"}}, "127.0.0.1 localhost\n", "1", "subsystem fettle",
+			"\nloglevel DEBUG\n"},
 		{variant{sftp: true}, "127.0.0.1 localhost\n", "1", "subsystem fettle", "\nforcecommand none\n"},
 	} {
 		began := time.Now()
 		took, err := x.login(t.Context(), c.v)
-		if err != nil || took.accepted <= 0 || took.opened < took.accepted || took.output < took.opened || took.output > time.Since(began) {
+		if err != nil || took.accepted <= 0 || took.opened < took.accepted || took.output < took.opened ||
+			took.output > time.Since(began) {
 			t.Errorf("%+v: %+v, %v", c.v, took, err)
 		}
 		config := "\n" + seen(t, "config")
-		if h, n, r := seen(t, "hosts"), seen(t, "nscd"), seen(t, "run"); h != c.hosts || n != c.nscd || r != c.run || !strings.Contains(config, c.config) {
+		if h, n, r := seen(t, "hosts"), seen(t, "nscd"), seen(t, "run"); h != c.hosts || n != c.nscd || r != c.run ||
+			!strings.Contains(config, c.config) {
 			t.Errorf("%+v: sshd sees %q, %s files of nscd, runs %q, is set %s", c.v, h, n, r, config)
 		}
-		if strings.Contains(config, "nonsense") || strings.Contains(config, "listenaddress") || !strings.Contains(config, "\nauthenticationmethods publickey\n") {
+		if strings.Contains(config, "nonsense") || strings.Contains(config, "listenaddress") || !strings.Contains(config,
+			"\nauthenticationmethods publickey\n") {
 			t.Errorf("the private sshd is set %s", config)
 		}
 	}
@@ -271,7 +279,8 @@ func logins(t *testing.T, options func() Options) {
 			t.Fatal(err)
 		}
 		y := &experiments{bench: x.bench, r: &Report{}}
-		if err := y.prepare(t.Context()); err != nil || len(y.r.Unknown) != 1 || !strings.HasPrefix(y.r.Unknown[0], "lookups of the client's name: ") ||
+		if err := y.prepare(t.Context()); err != nil || len(y.r.Unknown) != 1 || !strings.HasPrefix(y.r.Unknown[0],
+			"lookups of the client's name: ") ||
 			y.quick.files != nil {
 			t.Errorf("without %s: %+v, %v", what, y.r, err)
 		}
@@ -300,7 +309,8 @@ func failures(t *testing.T, options func() Options) {
 		{"no command", login + "the session was opened, and the server refused to run anything in it; sshd says: second; last words", 0},
 		{"another command", "", 0},
 		{"silent", login + "ssh: handshake failed: read tcp", 300 * time.Millisecond},
-		{"no configuration", "asking sshd for its effective configuration (/run/sshd -T -f /etc/ssh/sshd_config): cannot read it; at all (exit status 255)", 0},
+		{"no configuration",
+			"asking sshd for its effective configuration (/run/sshd -T -f /etc/ssh/sshd_config): cannot read it; at all (exit status 255)", 0},
 		{"authenticationmethods", "sshd does not accept its own effective configuration: ", 0},
 		{"hostbasedauthentication", "sshd does not accept its own effective configuration: ", 0},
 		{"loglevel", "", 0},
@@ -359,7 +369,8 @@ func oneByOne(t *testing.T, options func() Options) {
 	x, done := opened(t, options())
 	defer done()
 	x.names(t.Context(), 8) // getent takes a third of a second for each source
-	if c := x.r.Causes; len(c) != 1 || c[0].Name != "nss:files" || c[0].On != "server" || !near(c[0].Seconds, 8) || len(c[0].Evidence) != 2 ||
+	if c := x.r.Causes; len(c) != 1 || c[0].Name != "nss:files" || c[0].On != "server" || !near(c[0].Seconds, 8) ||
+		len(c[0].Evidence) != 2 ||
 		c[0].Evidence[0] != "sshd has UseDNS yes: it asks for the name of 192.0.2.7 at each login" ||
 		!strings.HasPrefix(c[0].Evidence[1], "getent -s files: nothing after ") {
 		t.Errorf("names: %+v", c)
@@ -370,7 +381,8 @@ func oneByOne(t *testing.T, options func() Options) {
 	x.names(t.Context(), 8)
 	if c := x.r.Causes; len(c) != 1 || c[0].Name != ReverseDNS || !near(c[0].Seconds, 8) || len(c[0].Evidence) != 4 ||
 		c[0].Evidence[0] != "sshd has UseDNS no: a PAM module or hosts.allow asks for the name of 192.0.2.7" ||
-		!strings.HasPrefix(c[0].Evidence[2], "name server 192.0.2.53: ") || !strings.HasPrefix(c[0].Evidence[3], "name server 192.0.2.54: ") {
+		!strings.HasPrefix(c[0].Evidence[2], "name server 192.0.2.53: ") || !strings.HasPrefix(c[0].Evidence[3],
+		"name server 192.0.2.54: ") {
 		t.Errorf("name servers: %+v", c)
 	}
 	put(t, "/run/getent", "#!/bin/sh\nexit 3\n")
@@ -390,7 +402,8 @@ func oneByOne(t *testing.T, options func() Options) {
 	if want := []string{"auth pam_one", "account pam_two", "session pam_two"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("%q, %v, want %q", names, err, want)
 	}
-	if c := x.r.Causes; len(c) != 2 || c[0].Name != "pam:pam_one" || c[0].Seconds != 5 || c[1].Name != "pam:pam_two" || c[1].Seconds != 0 ||
+	if c := x.r.Causes; len(c) != 2 || c[0].Name != "pam:pam_one" || c[0].Seconds != 5 || c[1].Name != "pam:pam_two" ||
+		c[1].Seconds != 0 ||
 		c[0].Evidence[0] != "/etc/pam.d/sshd:2: auth required pam_one.so" || len(c[1].Evidence) != 4 ||
 		c[1].Evidence[0] != "/etc/pam.d/sshd:3: account required pam_two.so a" {
 		t.Errorf("modules: %+v", c)
@@ -446,7 +459,8 @@ func slowNames(t *testing.T, options func() Options) {
 		t.Logf("too busy to tell: %q", r.Unknown)
 		return
 	}
-	if len(r.Causes) == 0 || r.Causes[0].Name != "nss:files" || r.Causes[0].Seconds < 0.5 || r.Without >= r.Total || r.Explained() < 0.3 ||
+	if len(r.Causes) == 0 || r.Causes[0].Name != "nss:files" || r.Causes[0].Seconds < 0.5 || r.Without >= r.Total ||
+		r.Explained() < 0.3 ||
 		r.Steps[len(r.Steps)-1].Name != "as the server is, without the causes" {
 		t.Errorf("%+v", r)
 	}
@@ -496,7 +510,8 @@ func motds(t *testing.T, options func() Options) {
 	if out := x.motd(t.Context()); out != nil {
 		t.Errorf("none: %q", out)
 	}
-	for name, text := range map[string]string{"10-slow": "sleep 0.2\n", "20-fails": "exit 1\n", "30-dot.sh": "exit 1\n", "40-plain": "exit 1\n"} {
+	for name, text := range map[string]string{"10-slow": "sleep 0.2\n", "20-fails": "exit 1\n", "30-dot.sh": "exit 1\n",
+		"40-plain": "exit 1\n"} {
 		put(t, dir+name, "#!/bin/sh\n"+text)
 	}
 	if err := errors.Join(os.Chmod(dir+"40-plain", 0o644), os.Mkdir(dir+"50-folder", 0o755)); err != nil {
