@@ -190,7 +190,8 @@ func TestScores(t *testing.T) {
 // TestGeneration: a line of the table for each package, what is not noticed, and whether that is too much.
 func TestGeneration(t *testing.T) {
 	repository(t, map[string]string{"go.mod": "module m\n\ngo 1.26\n",
-		"p/p.go":       "package p\n\nfunc Few(n int) bool { return n < 3 }\n\nfunc Many(n int) bool { return n >= 9 }\n\nfunc No(b bool) bool { return !b }\n",
+		"p/p.go": "package p\n\nfunc Few(n int) bool { return n < 3 }\n\nfunc Many(n int) bool { return n >= 9 }\n\n" +
+			"func No(b bool) bool { return !b }\n",
 		"p/p_test.go":  "package p\n\nimport \"testing\"\n\nfunc TestP(t *testing.T) { if !Few(2) || !Many(9) || !No(false) { t.Fail() } }\n",
 		"q/q.go":       "package q\n\nfunc Few(n int) bool { return n < 3 }\n",
 		"q/q_test.go":  "package q\n\nimport \"testing\"\n\nfunc TestQ(t *testing.T) { t.Error(\"it is broken\") }\n",

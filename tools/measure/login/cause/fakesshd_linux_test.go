@@ -140,7 +140,8 @@ func serveSSH(conn net.Conn, mode, stack string) error {
 
 const (
 	itsSettings = "usepam yes\nUseDNS yes\nlistenaddress 0.0.0.0:22\nnonsense 1\nforcecommand /bin/x y\nloglevel INFO\n"
-	itsStack    = "auth required pam_permit.so\nauth required pam_one.so\naccount required pam_two.so  a\nsession optional pam_two.so a\nsession required pam_refuses.so\n"
+	itsStack    = "auth required pam_permit.so\nauth required pam_one.so\naccount required pam_two.so  a\n" +
+		"session optional pam_two.so a\nsession required pam_refuses.so\n"
 )
 
 // TestFakeServer makes the experiments on a host that is a few files, with an sshd that is this test, in namespaces.
