@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-const aPatch = "# the door stays open\n# test: ./p -run TestDoor\n--- a/p/p.go\n+++ b/p/p.go\n@@ -3 +3 @@\n-func Door() bool { return true }\n" +
+const aPatch = "# the door stays open\n# test: ./p -run TestDoor\n--- a/p/p.go\n+++ b/p/p.go\n@@ -3 +3 @@\n" +
+	"-func Door() bool { return true }\n" +
 	"+func Door() bool { return false }\n"
 
 // TestParse: what a patch is about, and how its tests are started; one that does not say that is refused.
