@@ -160,7 +160,8 @@ func TestFakeServer(t *testing.T) {
 	}
 	for name, text := range map[string]string{"/etc/nsswitch.conf": "hosts: files\n", "/etc/hosts": "127.0.0.1 localhost\n",
 		"/etc/resolv.conf": "nameserver 192.0.2.53\nnameserver 192.0.2.54\n", "/etc/pam.d/sshd": itsStack, "/run/nscd/socket": "",
-		"/run/sshd": "#!/bin/sh\n" + sshdEnv + "=1 GORACE=atexit_sleep_ms=0 exec '" + self + "' \"$@\"\n", "/run/getent": "#!/bin/sh\nsleep 0.3\nexit 2\n",
+		"/run/sshd":     "#!/bin/sh\n" + sshdEnv + "=1 GORACE=atexit_sleep_ms=0 exec '" + self + "' \"$@\"\n",
+		"/run/getent":   "#!/bin/sh\nsleep 0.3\nexit 2\n",
 		"/run/settings": itsSettings, seenDir + "x": ""} {
 		put(t, name, text)
 	}
