@@ -43,3 +43,11 @@ func FuzzFrames(f *testing.F) {
 	f.Add("@4 00000000 AAAA\n")
 	f.Fuzz(func(t *testing.T, s string) { readFrames(strings.NewReader(s), func(message) {}) })
 }
+
+// TestDamageIsTold: how many bytes of how many came, and with which checksum.
+func TestDamageIsTold(t *testing.T) {
+	err := readFrames(strings.NewReader("@9 deadbeef AAAAAAAA\n"), nil)
+	if want := "damaged frame from the guest: 6 bytes of 9, checksum deadbeef"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -147,6 +147,13 @@ func TestMachines(t *testing.T) {
 		}
 	})
 
+	// Each spoilt plan has a minute besides.
+	needs := Needs{MemMiB: 512, Limit: time.Second - 2*time.Minute}
+	v, err := play(t.Context(), Orders{Spoilt: []string{"x", "y"}}, "s", needs, fake(t, says(hi)+"sleep 1000\n"))
+	if want := "the machine ended without a word: the machine was stopped after 1s"; err != nil || v.Why != want {
+		t.Errorf("with spoilt plans: %q, %v; want %q", v.Why, err, want)
+	}
+
 	// What a machine cannot be built of.
 	for name, c := range map[string]struct {
 		change func(*Options, *Needs)
@@ -231,6 +238,10 @@ func restarts(t *testing.T) {
 		if !slices.Equal(got, c.want) || (err != nil) != c.fails {
 			t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
 		}
+	}
+	if got, err := started(t, tell("$(($(stat -f -c %b /tmp) * $(stat -f -c %S /tmp)))"), 3); err != nil ||
+		!slices.Equal(got, []string{fmt.Sprint((8 + 3) << 20)}) {
+		t.Errorf("there is room for %q bytes, %v; want that of the memory and of the disk", got, err)
 	}
 	// What the kernel is told, where it is, and in what it runs.
 	got, err := started(t, tell("$(pwd) $HOME $$ $1 $2 $3 $(ls /tmp)")+"sleep 0\n", 0)
@@ -401,10 +412,14 @@ func TestJobsThatAreGivenUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, ctx := range map[string]context.Context{"played": t.Context(), "given up": ctx} {
+	for name, ctx := range map[string]context.Context{"played": t.Context(), "given up": ctx, "played as many as fit": t.Context()} {
 		var at atomic.Int32
+		parallel := 4
+		if name == "played as many as fit" {
+			parallel = 0
+		}
 		seen, given := map[string]bool{}, 0
-		PlayAll(ctx, jobs, 4, func(o Outcome) {
+		each := func(o Outcome) {
 			if at.Add(1) > 1 {
 				t.Errorf("%s: two outcomes at once", name)
 			}
@@ -417,7 +432,8 @@ func TestJobsThatAreGivenUp(t *testing.T) {
 				t.Errorf("%s: %v", name, o.Err)
 			}
 			at.Add(-1)
-		})
+		}
+		means.Within(t, "all jobs to be "+name, func() { PlayAll(ctx, jobs, parallel, each) })
 		if len(seen) != len(jobs) || (given > 0) != (name == "given up") {
 			t.Errorf("%s: %d of %d jobs have an outcome, %d were given up", name, len(seen), len(jobs), given)
 		}
@@ -574,6 +590,15 @@ func TestImage(t *testing.T) {
 			t.Errorf("with systemd and a shell there is no %s", name)
 		}
 	}
+	units, err := os.ReadDir(systemdUnits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range units {
+		if name := strings.TrimPrefix(systemdUnits, "/") + "/" + u.Name(); u.Type().IsRegular() && has[name] == "" {
+			t.Errorf("with systemd there is no %s", name)
+		}
+	}
 	o = Orders{}
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(has["lab.json"], "600 ")), &o); err != nil || o.Disk != "/dev/ubda" ||
 		o.Shell != ShellAfterStory ||
@@ -643,6 +668,19 @@ func TestScriptsAndLibrariesComeAlong(t *testing.T) {
 	has, err = pack(func(im *image) error { return errors.Join(im.library("libx.so", dir), im.library("libx.so", dir)) })
 	if in := strings.TrimPrefix(dir, "/"); err != nil || has[in+"/libx.so"] != "644 X" || has[in+"/libx.so.1"] != "" {
 		t.Errorf("a library that is a link: %v, %.20q and %.20q", err, has[in+"/libx.so"], has[in+"/libx.so.1"])
+	}
+	if err := os.WriteFile(dir+"/libc.so.6", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := findLibrary("libc.so.6", dir+"/none", dir); p != dir+"/libc.so.6" || err != nil {
+		t.Errorf("a library that a program has for itself: %s, %v", p, err)
+	}
+	if err := os.WriteFile(root+"/usr/sbin/odd", []byte("\x7fELF no"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pack(func(im *image) error { return im.rootTool(root, "odd") }); err == nil ||
+		!strings.HasPrefix(err.Error(), root+"/usr/sbin/odd: ") {
+		t.Errorf("a program that is none: %v", err)
 	}
 	for name, want := range map[string]string{"other": "no program other was built with the kernel (looked in " + root + ")"} {
 		if _, err := pack(func(im *image) error { return im.rootTool(root, name) }); err == nil || err.Error() != want {
@@ -762,36 +800,49 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestKernelsThatAreNamed: what a kernel is that was named by a file or a package, and why one is not booted.
-func TestKernelsThatAreNamed(t *testing.T) {
-	for _, tool := range []string{"dpkg-deb", "depmod"} {
+// bzImage is what the lab takes for a kernel of qemu's.
+var bzImage = append(make([]byte, 0x202), "HdrS...."...)
+
+// debOf builds a Debian package of these files.
+func debOf(t *testing.T, dir, name string, files map[string][]byte) string {
+	t.Helper()
+	put := func(f string, b []byte) {
+		f = filepath.Join(dir, name, f)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(f), 0o755), os.WriteFile(f, b, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("DEBIAN/control", []byte("Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n"))
+	for f, b := range files {
+		put(f, b)
+	}
+	if _, err := command(t.Context(), means.Patience, dir, "dpkg-deb", "-Znone", "-b", name, name+".deb"); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, name+".deb")
+}
+
+func needsTools(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
 		if _, err := FindTool(tool); err != nil {
 			means.Missing(t, "needs the program "+tool)
 		}
 	}
+}
+
+// TestKernelsThatAreNamed: what a kernel is that was named by a file or a package, and why one is not booted.
+func TestKernelsThatAreNamed(t *testing.T) {
+	needsTools(t, "dpkg-deb", "depmod")
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", dir+"/cache")
-	image := append(make([]byte, 0x202), "HdrS...."...)
-	deb := func(name string, files map[string][]byte) string {
-		t.Helper()
-		for f, b := range files {
-			f = filepath.Join(dir, name, f)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(f), 0o755), os.WriteFile(f, b, 0o644)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := command(t.Context(), means.Patience, dir, "dpkg-deb", "-Znone", "-b", name, name+".deb"); err != nil {
-			t.Fatal(err)
-		}
-		return filepath.Join(dir, name+".deb")
-	}
-	control := []byte("Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n")
+	deb := func(name string, files map[string][]byte) string { t.Helper(); return debOf(t, dir, name, files) }
 	find := func(name, modules string) (Kernel, error) {
 		return FindKernel(t.Context(), name, modules, func(string) { t.Errorf("%s: something is fetched", name) })
 	}
 	for _, modules := range []string{"lib/modules", "usr/lib/modules"} {
 		name := "good" + strings.ReplaceAll(modules, "/", "-")
-		file := deb(name, map[string][]byte{"DEBIAN/control": control, "boot/vmlinuz-6.1-x": image,
+		file := deb(name, map[string][]byte{"boot/vmlinuz-6.1-x": bzImage,
 			modules + "/6.1-x/kernel/x.txt": []byte(name)})
 		for _, time := range []string{"first", "second"} { // from the cache
 			k, err := find(file, "")
@@ -813,8 +864,8 @@ func TestKernelsThatAreNamed(t *testing.T) {
 			}
 		}
 	}
-	empty := deb("none", map[string][]byte{"DEBIAN/control": control, "boot/x": nil})
-	bad := deb("bad", map[string][]byte{"DEBIAN/control": control, "boot/vmlinuz-6.1-y": []byte("x"), "lib/modules/6.1-y/x": nil})
+	empty := deb("none", map[string][]byte{"boot/x": nil})
+	bad := deb("bad", map[string][]byte{"boot/vmlinuz-6.1-y": []byte("x"), "lib/modules/6.1-y/x": nil})
 	put := func(name string, b []byte) string {
 		name = filepath.Join(dir, name)
 		if err := os.WriteFile(name, b, 0o644); err != nil {
@@ -835,7 +886,7 @@ func TestKernelsThatAreNamed(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %q", c.name, k, err, c.want)
 		}
 	}
-	bz := put("vmlinuz-0-none", image)
+	bz := put("vmlinuz-0-none", bzImage)
 	if k, err := find(bz, "/some/modules"); err != nil || k != (Kernel{Engine: "qemu", File: bz, Modules: "/some/modules"}) {
 		t.Errorf("with modules: %+v, %v", k, err)
 	}

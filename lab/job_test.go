@@ -80,3 +80,37 @@ func TestParts(t *testing.T) {
 		}
 	}
 }
+
+// TestExperimentsAndScenarios: what a job says of itself is said by its scenario, or by its experiment.
+func TestExperimentsAndScenarios(t *testing.T) {
+	for _, c := range []struct {
+		job   Job
+		name  string
+		about string
+		mem   int
+		named bool
+		long  bool
+	}{
+		{Job{Trap: "t", Scenario: Scenario{Name: "s", About: "a", Long: true, Needs: Needs{MemMiB: 1}}}, "t/s", "a", 1, false, true},
+		{Job{Trap: "t", Scenario: Scenario{Name: "s"}, Sabotage: "x"}, "t/s/x", "", 0, false, false},
+		{Job{Trap: "t", Scenario: Scenario{Name: "s", About: "a", Long: true},
+			Experiment: &Experiment{Name: "e", About: "b", Named: true, Needs: Needs{MemMiB: 2}}}, "t/e", "b", 2, true, false},
+		{Job{Experiment: &Experiment{Name: "e", Long: true}}, "e", "", 0, false, true},
+	} {
+		j := c.job
+		if j.Name() != c.name || j.About() != c.about || j.Needs().MemMiB != c.mem || j.Named() != c.named || j.Long() != c.long {
+			t.Errorf("%s: %q, %d MiB, named %t, long %t; want %+v", j.Name(), j.About(), j.Needs().MemMiB, j.Named(), j.Long(), c)
+		}
+	}
+	experiment, shown := Job{Trap: "t", Experiment: &Experiment{Name: "s"}}, job("t", "s")
+	shown.Options.Shell = ShellAfterStory
+	kept := job("t", "s")
+	kept.Scenario.UndoKeeps = true
+	spoilt := job("t", "s")
+	spoilt.Sabotage = "x"
+	for name, story := range map[string]Job{"an experiment": experiment, "with a shell": shown, "undoing keeps": kept, "spoilt, too": spoilt} {
+		if got := names(together([]Job{story, spoilt})); !strings.HasSuffix(got, " t/s/x") {
+			t.Errorf("%s: a spoilt plan is not tried by itself: %s", name, got)
+		}
+	}
+}

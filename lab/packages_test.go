@@ -63,6 +63,8 @@ func TestTurn(t *testing.T) {
 		ok     bool
 		want   bool
 	}{
+		{[]Stage{{Name: "fix", Said: NothingToSpoil}}, false, false},
+		{[]Stage{{Name: "fix"}}, false, true},
 		{[]Stage{{Name: "check", OK: true}, {Name: "fix", OK: true}, {Name: "recheck", OK: true}}, true, false},
 		{[]Stage{{Name: "check", OK: true}, {Name: "fix", OK: true}, {Name: "recheck"}}, false, true},
 		{[]Stage{{Name: "check", OK: true}, {Name: "fix"}}, false, true},

@@ -67,6 +67,9 @@ func TestRecordThatIsNone(t *testing.T) {
 	if r, err := ReadRecord(name); err != nil || r.Last() != 0 {
 		t.Errorf("one that is not there: %v", err)
 	}
+	if r, err := ReadRecord(filepath.Dir(name)); err == nil {
+		t.Errorf("a folder: %+v", r)
+	}
 	for text, want := range map[string]string{
 		"# Proofs\n": "holds no record",
 		recordHead + "| a/b | proved |  | 1.0 | 3 | v1 |\n":                                                ":3: a row has 7 cells",

@@ -68,6 +68,49 @@ func TestCuts(t *testing.T) {
 	}
 }
 
+// A flush that has FUA and no data makes durable what was written before it; what is written later, or is a discard, is
+// under way until the next. A flush with data of its own writes that, too.
+func TestCutsAtFlushes(t *testing.T) {
+	l := &Log{Entries: []Entry{{Sector: 1, Sectors: 1}, {Sector: 2, Flags: Flush | FUA}, {Sector: 3, Sectors: 1},
+		{Sector: 4, Sectors: 2, Flags: Discard},
+		{Sector: 5, Sectors: 1, Flags: Flush}, {Sector: 6, Flags: Flush}, {Sector: 7, Sectors: 1, Flags: FUA},
+		{Mark: writerMark + "1", Flags: Mark}, {Sector: 8, Sectors: 2, Flags: FUA}}}
+	class := func(s uint64) string { return fmt.Sprint(s) }
+	var durable []string
+	lost, torn := map[int]bool{}, map[string]bool{}
+	for seed := range uint64(50) {
+		cuts, points := Cuts(l, 0, len(l.Entries), class, rand.New(rand.NewPCG(seed, 3)))
+		if points != 5 {
+			t.Fatalf("%d points", points)
+		}
+		durable = nil
+		for _, c := range cuts {
+			switch c.Kind {
+			case Durable:
+				durable = append(durable, fmt.Sprintf("%d:%d %s", c.At, c.Prefix, c.Class))
+			case Torn:
+				torn[fmt.Sprint(c.At, c.Prefix, c.Some)] = true
+			case Subset:
+				for _, p := range c.Some {
+					lost[p.Entry] = true
+					if p.Entry == 3 && p.Sectors != math.MaxUint64 && p.Sectors != 1 {
+						t.Errorf("of two sectors are discarded %d", p.Sectors)
+					}
+				}
+			}
+		}
+	}
+	if want := []string{"1:2 1", "4:5 4", "6:7 7", "8:9 8"}; !slices.Equal(durable, want) {
+		t.Errorf("what is durable: %q, want %q", durable, want)
+	}
+	if want := map[int]bool{0: true, 2: true, 3: true}; !reflect.DeepEqual(lost, want) {
+		t.Errorf("what may be lost: %v, want %v", lost, want)
+	}
+	if want := map[string]bool{"8 8 [{8 1}]": true}; !reflect.DeepEqual(torn, want) {
+		t.Errorf("what may be torn: %v, want %v", torn, want)
+	}
+}
+
 // A flush of one disk leaves what the other has cached.
 func TestPerDisk(t *testing.T) {
 	l := &Log{SectorSize: 512, Entries: []Entry{

@@ -878,6 +878,29 @@ func cutsInARoom(t *testing.T, _ *room) {
 			t.Errorf("no mark %s: %v after %d", at, err, seen)
 		}
 	}
+	// Nor who cannot do what is next.
+	for _, c := range []struct{ at, before, want string }{
+		{begun, "echo other >" + etc + "/existing.conf", "existing.conf"}, {applied, "rm -rf " + etc, "no such file"},
+		{undoBegun, "echo other >" + etc + "/existing.conf", "existing.conf"},
+		{undone, "chmod 600 " + etc + "/perm", "an undo without a power cut differs: "},
+	} {
+		sh("rm -rf " + rootDir + " && cp -a " + kept + "begun " + rootDir)
+		last := ""
+		_, _, err := (filesCase{}).live(t.Context(), func(text string) error {
+			if last = text; text == c.at {
+				sh(c.before)
+			}
+			return nil
+		})
+		if wants(t, c.before+" at "+c.at, err, c.want); last != c.at {
+			t.Errorf("%s at %s: it goes on to %s", c.before, c.at, last)
+		}
+	}
+	sh("rm -rf " + rootDir + " && cp -a " + kept + "begun " + rootDir + " && rm -rf " + state + " && echo >" + state)
+	goesOn := func(string) error { t.Error("it goes on"); return nil }
+	_, _, err = filesCase{}.live(t.Context(), goesOn)
+	wants(t, "without a journal", err, "it is no folder")
+	wants(t, "without a journal", filesCase{}.finish(t.Context(), nil, nil, &result{}, was, mended, nil), "it is no folder")
 	sh("rm -rf " + etc)
 	if _, _, err := (filesCase{}).live(t.Context(), func(string) error { t.Error("it goes on"); return nil }); !errors.Is(err,
 		os.ErrNotExist) {

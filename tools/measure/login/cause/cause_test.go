@@ -233,3 +233,64 @@ func TestPingNobody(t *testing.T) {
 		t.Error("a bus that is not there answered")
 	}
 }
+
+// TestExplained: a login without the causes tells how much of the delay they are, never more than all of it.
+func TestExplained(t *testing.T) {
+	one := []Cause{{}}
+	for _, c := range []struct {
+		r                Report
+		delay, explained float64
+	}{
+		{Report{Total: 10, Floor: 2, Without: 4, Causes: one}, 8, 6}, {Report{Total: 10, Floor: 2, Without: 1, Causes: one}, 8, 8},
+		{Report{Total: 10, Floor: 2, Without: 12, Causes: one}, 8, 0}, {Report{Total: 10, Floor: 2, Without: 4}, 8, 0},
+		{Report{Total: 1, Floor: 2, Without: 0, Causes: one}, 0, 0},
+	} {
+		if d, e := c.r.Delay(), c.r.Explained(); d != c.delay || e != c.explained {
+			t.Errorf("%+v: %v of %v, want %v of %v", c.r, e, d, c.explained, c.delay)
+		}
+	}
+}
+
+// TestDefaults: what is left out is filled in, and what is given stays.
+func TestDefaults(t *testing.T) {
+	for client, server := range map[string]string{"192.0.2.1": "127.0.0.1:22", "2001:db8::1": "[::1]:22", "::ffff:192.0.2.1": "127.0.0.1:22"} {
+		o := Options{Client: netip.MustParseAddr(client)}
+		if err := o.Check(); err != nil || o.User != "root" || o.Limit != time.Minute || o.Config != "/etc/ssh/sshd_config" ||
+			o.SSHD != "/usr/sbin/sshd" || o.Tell == nil || o.Server.String() != server {
+			t.Errorf("%s: %+v, %v", client, o, err)
+		}
+	}
+	told := false
+	o := Options{User: "anna", Client: netip.MustParseAddr("192.0.2.1"), Server: netip.MustParseAddrPort("192.0.2.2:2222"), Limit: time.Second,
+		Config: "/c", SSHD: "/s", Tell: func(string) { told = true }}
+	if err := o.Check(); err != nil || o.User != "anna" || o.Limit != time.Second || o.Config != "/c" || o.SSHD != "/s" ||
+		o.Server.String() != "192.0.2.2:2222" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if o.Tell(""); !told {
+		t.Error("nobody hears of the experiments")
+	}
+}
+
+// TestReplaced: lines that are not in the file are passed over, and the last one may end in a backslash.
+func TestReplaced(t *testing.T) {
+	at := func(n int) pam.Rule { return pam.Rule{Facility: pam.Session, Control: "optional", Line: n} }
+	for _, c := range []struct {
+		text  string
+		rules []pam.Rule
+		want  string
+	}{
+		{"a\nb\n", []pam.Rule{at(0), at(99), at(2)}, "a\nsession optional pam_permit.so\n"},
+		{"session optional x \\", []pam.Rule{at(1)}, "session optional pam_permit.so\n"},
+		{"a \\\n b\nc", []pam.Rule{at(1)}, "#\nsession optional pam_permit.so\nc"},
+	} {
+		if got := replaced(c.text, c.rules); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+	for arg, want := range map[string]string{"a": "a", "a b": "[a b]", "a]b": `[a\]b]`, "[x": "[[x]"} {
+		if got := quoted(arg); got != want {
+			t.Errorf("%q is written %s, want %s", arg, got, want)
+		}
+	}
+}
