@@ -49,10 +49,17 @@ func TestLiveTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dummy := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "dum0"}}
+	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "own0"}, PeerName: "own1"}
+	if err := errors.Join(net.LinkSetUp(lo), net.LinkAdd(pair)); err != nil {
+		means.Missing(t, "needs interfaces without hardware: "+err.Error())
+	}
+	peer, err := net.LinkByName("own1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	address, _ := netlink.ParseAddr("192.0.2.1/24")
-	if err := errors.Join(net.LinkSetUp(lo), net.LinkAdd(dummy), net.LinkSetUp(dummy), net.AddrAdd(dummy, address)); err != nil {
-		means.Missing(t, "needs an interface without hardware: "+err.Error())
+	if err := errors.Join(net.LinkSetUp(pair), net.LinkSetUp(peer), net.AddrAdd(pair, address)); err != nil {
+		t.Fatal(err)
 	}
 	l, err := NewLive()
 	if err != nil {
@@ -63,7 +70,7 @@ func TestLiveTables(t *testing.T) {
 		into any
 		has  string
 	}{
-		TableLinks: {new([]Link), `"dum0"`}, TableRoutes4: {new([]Route), "192.0.2."}, TableRoutes6: {new([]Route), "fe80"},
+		TableLinks: {new([]Link), `"own0"`}, TableRoutes4: {new([]Route), "192.0.2."}, TableRoutes6: {new([]Route), "fe80"},
 		TableRules: {new([]PolicyRule), ""}, TableNeighbours: {new([]Neighbour), ""}, TableProcesses: {new([]Process), fmt.Sprint(os.Getpid())},
 		TableOpenFiles: {new(OpenFiles), `"looked"`}, TableFilesystems: {new([]Filesystem), ""}, TableListeners: {new([]Listener), ""},
 	} {
