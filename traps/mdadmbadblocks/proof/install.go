@@ -22,14 +22,14 @@ func quick(timer string) string {
 }
 
 func expect(status int, has string, run ...string) lab.Act {
-	return lab.Act{Expect: &lab.Expect{Run: run, Status: status, Has: has, Within: 60 * time.Second}}
+	return lab.Act{Expect: &lab.Expect{Run: run, Status: status, Has: has, Within: 3 * time.Minute}}
 }
 
 // afterInstall is the end of an installation: the array is in its first sync,
 // and the timer tries until that is over. Then it is disabled, and stays so.
 var afterInstall = lab.Scenario{
 	Name: "after-installation", About: "A timer takes the lists away when an installation's first sync is over", Long: true,
-	Needs: lab.Needs{Systemd: true, MemMiB: 512, Limit: 4 * time.Minute, Modules: []string{"raid1", "loop"},
+	Needs: lab.Needs{Systemd: true, MemMiB: 512, Limit: 8 * time.Minute, Modules: []string{"raid1", "loop"},
 		Tools: []string{"mdadm", "losetup", "truncate", "grep", "cat", "sysctl"}},
 	Steps: []lab.Step{
 		{Name: "install", Acts: append(
