@@ -276,7 +276,7 @@ func TestFetch(t *testing.T) {
 				h.says(admitted.Agent, "pack", p)
 			}
 		})
-		if err != nil {
+		if err = errors.Join(err, h.conn.Flush()); err != nil { // else the question may be there before
 			t.Fatal(err)
 		}
 		got, err := Fetch(t.Context(), h.dir, c.name)
@@ -304,7 +304,7 @@ func TestFetch(t *testing.T) {
 	h.becomes(func(m *Member) { m.URLs = []string{few.ClientURL()} })
 	_, err := Fetch(t.Context(), h.dir, "acme")
 	says(t, "a hub that takes next to nothing", err, "asking the hub: nats: maximum payload exceeded")
-	if _, err := h.conn.Subscribe(message.AllFrom, func(*nats.Msg) { h.serves.Shutdown() }); err != nil {
+	if _, err := h.conn.Subscribe(message.AllFrom, func(*nats.Msg) { h.serves.Shutdown() }); err != nil || h.conn.Flush() != nil {
 		t.Fatal(err)
 	}
 	h.becomes(func(m *Member) { m.URLs = []string{h.serves.ClientURL()} })

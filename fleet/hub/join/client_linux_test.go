@@ -152,7 +152,7 @@ func TestServeElsewhere(t *testing.T) {
 func TestHostileHub(t *testing.T) {
 	keys, nc, invite := listening(t, time.Now().Add(time.Hour))
 	var answer []byte
-	if _, err := nc.Subscribe(message.Join, func(m *nats.Msg) { _ = m.Respond(answer) }); err != nil {
+	if _, err := nc.Subscribe(message.Join, func(m *nats.Msg) { _ = m.Respond(answer) }); err != nil || nc.Flush() != nil {
 		t.Fatal(err)
 	}
 	token, err := keys.AgentJWT("a", newKey(t))
@@ -211,7 +211,7 @@ func TestAnswerToAnEarlierRequest(t *testing.T) {
 			return
 		}
 		_ = first.Respond(answer)
-	}); err != nil {
+	}); err != nil || nc.Flush() != nil {
 		t.Fatal(err)
 	}
 	if got, err := As(t.Context(), invite, "web1", nil); err != nil || got.Agent != "a" {

@@ -270,7 +270,7 @@ func TestAskedOnce(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			_ = m.Respond(answer)
 		}
-	}); err != nil {
+	}); err != nil || nc.Flush() != nil {
 		t.Fatal(err)
 	}
 	settled := func() int32 {
