@@ -45,6 +45,11 @@ func TestCache(t *testing.T) {
 	if c.news || len(c.had) != cacheWorth {
 		t.Fatalf("the second time everything is known: %d", len(c.had))
 	}
+	for _, file := range []string{"never-seen.yaml", filepath.Join(rules, "r1.yaml")} {
+		if _, _, known := c.Find(file, ""); known {
+			t.Errorf("%s has no stamp, and is known", file)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(rules, "r1.yaml"), []byte(text(1, "Changed. ")), 0o644); err != nil {
 		t.Fatal(err)
 	}
