@@ -56,6 +56,9 @@ func TestCache(t *testing.T) {
 	if c, after := load(); !c.news || after == before || strings.Count(after, "Changed.") != 1 {
 		t.Errorf("a changed rule: %q", after)
 	}
+	if c, _ := load(); c.news || len(c.had) != cacheWorth {
+		t.Errorf("of %d rules, one of them changed since, %d are known; others: %v", cacheWorth, len(c.had), c.news)
+	}
 	for name, spoil := range map[string]func() error{
 		"writable to others": func() error { return os.Chmod(kept, 0o666) },
 		"somebody else's":    func() error { return os.Chown(kept, 65534, 65534) },
