@@ -77,6 +77,9 @@ func TestLogText(t *testing.T) {
 // the message among them that was said often is not lost.
 func TestDigestIsBounded(t *testing.T) {
 	var d Digest
+	for range 5 {
+		d.Add(LogLine{At: newYear, By: "kernel", Text: "disk is failing"})
+	}
 	for i := range 200_000 {
 		at := newYear.Add(time.Duration(i) * time.Second)
 		d.Add(LogLine{At: at, By: "app", Text: fmt.Sprintf("user name%cx%cq%c asks", 'g'+rune(i%17), 'g'+rune(i/17%17), 'g'+rune(i/289%17))})
@@ -85,8 +88,11 @@ func TestDigestIsBounded(t *testing.T) {
 		}
 	}
 	l := d.Log("test")
-	if len(l.Messages) > maxMessages || l.Lines != 220_000 {
+	if len(l.Messages) > maxMessages || l.Lines != 220_005 {
 		t.Fatalf("%d messages of %d lines", len(l.Messages), l.Lines)
+	}
+	if m := l.Messages[0]; m.Text != "disk is failing" || m.Count != 5 {
+		t.Errorf("what was said five times, long ago, gave way to what was said once: first is %+v", m)
 	}
 	l.frequent(1)
 	if m := l.Messages[0]; m.Count < 15_000 || !strings.HasPrefix(m.Text, "request ") || strings.Contains(m.Text, "\x1b") {

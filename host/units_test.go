@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -75,6 +76,23 @@ LOAD   = Reflects whether the unit definition was properly loaded.
 	}
 	if _, err := h.Unit(t.Context(), "other.service"); !errors.Is(err, host.ErrNotCollected) {
 		t.Errorf("a unit that is not listed: %v", err)
+	}
+}
+
+// TestUnitsAskedTogether: a capture of an older fettle asked about fewer units at once, or about one alone; what it
+// holds of that one is an answer.
+func TestUnitsAskedTogether(t *testing.T) {
+	host.AskTogether("together-b.service", "together-a.service")
+	const unit = "Id=together-%s.service\nLoadState=loaded\nActiveState=%s\n"
+	a, b := fmt.Sprintf(unit, "a", "active"), fmt.Sprintf(unit, "b", "failed")
+	for name, text := range map[string]string{
+		"both":  systemd + "-- command/" + showArgs + "together-a.service together-b.service --\n" + a + "\n" + b,
+		"alone": "incomplete: true\n" + systemd + "-- command/" + showArgs + "together-a.service --\n" + a,
+	} {
+		u, err := hosttest.New(t, text).Unit(t.Context(), "together-a.service")
+		if err != nil || u.ActiveState != "active" {
+			t.Errorf("%s: %+v, %v", name, u, err)
+		}
 	}
 }
 

@@ -69,6 +69,10 @@ func TestFiguresCountCauses(t *testing.T) {
 			t.Errorf("%+v: %q", opt, last)
 		}
 	}
+	if last := strings.Join(lines(t, Options{}, []trap.Result{result("a", out[:2]...)}), " "); !strings.Contains(last,
+		"1 found (1 warning; 2 subjects); 0 clear,") {
+		t.Errorf("%q", last)
+	}
 	got := lines(t, Options{}, []trap.Result{result("b", one)})
 	if last := strings.Join(got, " "); !strings.Contains(last, "1 found (1 notice); 0 clear,") {
 		t.Errorf("%q", last)

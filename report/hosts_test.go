@@ -85,6 +85,10 @@ func TestHosts(t *testing.T) {
 		}
 	}
 	b, err := xml.Marshal(part)
+	elsewhere := Meta{Started: time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("CET", 3600))}
+	if at := JUnitHost("x", &Document{Meta: elsewhere}, Options{}, nil).Timestamp; at != "2026-01-02T03:04:05" {
+		t.Errorf("a run of a host with another clock began at %s, not in UTC", at)
+	}
 	if err != nil || !bytes.Contains(b, []byte(broken.Error())) || JUnitHost("x", &Document{}, Options{}, nil).Timestamp != "" {
 		t.Errorf("%s, %v", b, err)
 	}

@@ -61,6 +61,10 @@ Max open files            1024                 65536                files
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 23 22 8:2 / /srv ro,relatime shared:1 - xfs /dev/sdb1 rw
 24 22 0:5 / /proc rw - proc proc rw
+25 22 0:50 / /net rw - autofs /etc/auto.net rw
+26 25 0:51 / /net/nas rw - nfs4 nas:/x rw
+27 22 0:52 / /backup rw - autofs systemd-1 rw,direct
+28 27 8:3 / /backup rw - ext4 /dev/sdc1 rw
 -- table/links --
 [{"ifindex":1,"ifname":"lo","mtu":65536,"flags":["UP","LOWER_UP"],"link_type":"loopback","addr_info":[{"family":"inet","local":"127.0.0.1","prefixlen":8,"scope":"host"},
 {"family":"inet","local":"127.0.0.53","prefixlen":8,"scope":"global"},{"family":"inet6","local":"::1","prefixlen":128,"scope":"global"}]},

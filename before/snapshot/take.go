@@ -106,8 +106,9 @@ func mounts(ctx context.Context, h *host.Host, s *State) error {
 		return err
 	}
 	s.Mounts = map[string]Mount{}
+	auto := mount.Automounts(string(b))
 	for _, m := range host.ParseMountinfo(string(b)) {
-		if mount.Passing(m) {
+		if mount.Passing(m) || mount.Automounted(m, auto) {
 			continue
 		}
 		s.Mounts[m.Point] = Mount{m.Device, m.Type, slices.Contains(strings.Split(m.Options, ","), "ro")}

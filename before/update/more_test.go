@@ -65,6 +65,11 @@ func TestView(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, b, err)
 		}
 	}
+	left := hosttest.New(t, strings.Replace(loaded, "install ok installed", "deinstall ok config-files", 1))
+	after := host.New(newView(left.Source(), []Change{{Name: "rsync", Arch: "amd64", New: "3"}}))
+	if p, err := after.Package(t.Context(), "rsync"); err != nil || !p.Installed() || p.Version != "3" {
+		t.Errorf("a package that comes back: %+v, %v", p, err)
+	}
 	for change, want := range map[Change]string{
 		{Name: "libz", Arch: "amd64"}: "a", {Name: "libz", Arch: ""}: "ab", {Name: "libz", Arch: "all"}: "ab", {Name: "other"}: "",
 	} {

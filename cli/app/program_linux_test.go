@@ -176,6 +176,7 @@ func TestProgram(t *testing.T) {
 		"    summary: it is low\nclear: all is well\n"
 	if !apptest.Golden(t, map[string]string{"/etc/passwd": "root:x:0:0::/root:/bin/sh\n", "/etc/os-release": apptest.Release,
 		"/etc/fettle/traps.d/own.yaml": fmt.Sprintf(rule, "own-rule"), "/mnt/rules/bad.yaml": "id: [\n",
+		"/mnt/mine/own.yaml":   strings.Replace(fmt.Sprintf(rule, "own-rule"), "A rule", "A better rule", 1),
 		"/mnt/rules/more.yaml": fmt.Sprintf(rule, "more-rule"), "/mnt/hosts": "web1\nweb3\n",
 		"/root/.ssh/config": "Host web1 web2\nHost db1\n", "/etc/ssh/ssh_config": "Host web1 web9\nHost !web5 *\n",
 		"/mnt/ssh.conf": "Host web77\n", "/mnt/bin/fettle-lab": "#!/bin/sh\nif [ \"$1\" = __complete ]; then shift 1\n" +

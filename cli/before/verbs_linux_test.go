@@ -258,6 +258,9 @@ func TestOtherHosts(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), d); code != 5 || errs != "" || err != nil {
 			t.Errorf("%s: status %d, %v, said %q and %q", verb, code, err, out, errs)
 		}
+		if code, _, _ := apptest.Run(t.Context(), app.App{Traps: all}, Cmd, "before", verb, "--host=dead"); code != app.ExitUnknown {
+			t.Errorf("%s of a host that cannot be reached: status %d", verb, code)
+		}
 		if where := regexp.MustCompile(`"(host|error|trap)": "([^"]*)"`).FindAllStringSubmatch(out, -1); len(where) < 5 ||
 			where[0][2] != "broken" {
 			t.Errorf("%s: %s", verb, out)

@@ -73,6 +73,10 @@ TOKEN=hunter2-the-secret
 /proc/1
 -- link/tmp/through --
 none/../innocent
+-- link/etc/ssl/private --
+/srv/kept
+-- root/srv/kept/host.txt --
+hunter2-the-secret
 -- link/tmp/none-of --
 /none/none/../../tmp/dir/.ssh/id_rsa
 `)
@@ -92,6 +96,7 @@ none/../innocent
 	}
 	for _, facts := range []string{
 		"  f: {regex: hunter, in: /tmp/*}", "  f: {regex: hunter, in: /tmp/innocent}", "  f: {regex: root, in: /*/app.d/*}",
+		"  f: {regex: hunter, in: /etc/ssl/*/host.txt}",
 		"  f: {log: hunter, in: /tmp/twice}",
 	} {
 		o := outcome(t, with(t, facts+"\n", "f.found", ""), h)

@@ -45,11 +45,19 @@ func TestCache(t *testing.T) {
 	if c.news || len(c.had) != cacheWorth {
 		t.Fatalf("the second time everything is known: %d", len(c.had))
 	}
+	for _, file := range []string{"never-seen.yaml", filepath.Join(rules, "r1.yaml")} {
+		if _, _, known := c.Find(file, ""); known {
+			t.Errorf("%s has no stamp, and is known", file)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(rules, "r1.yaml"), []byte(text(1, "Changed. ")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if c, after := load(); !c.news || after == before || strings.Count(after, "Changed.") != 1 {
 		t.Errorf("a changed rule: %q", after)
+	}
+	if c, _ := load(); c.news || len(c.had) != cacheWorth {
+		t.Errorf("of %d rules, one of them changed since, %d are known; others: %v", cacheWorth, len(c.had), c.news)
 	}
 	for name, spoil := range map[string]func() error{
 		"writable to others": func() error { return os.Chmod(kept, 0o666) },

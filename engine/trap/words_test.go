@@ -1,6 +1,7 @@
 package trap
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -77,11 +78,12 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%+v, network %v: %s", c.tr, c.network, got)
 		}
 	}
-	for _, opt := range []Options{{}, {Network: true}, {Interval: time.Second}} {
+	for _, opt := range []Options{{}, {Network: true}, {Interval: time.Hour}, {Limit: 2 * time.Minute, Interval: time.Hour}} {
+		limit := cmp.Or(opt.Limit, time.Minute)
 		for samples, extra := range map[bool]time.Duration{false: 0, true: opt.Interval} {
 			tr := testTrap("asks", func(ctx context.Context, _ *host.Host, r *Report) error {
 				dl, ok := ctx.Deadline()
-				if left := time.Until(dl); !ok || left > time.Minute+extra+waitLimit || left < time.Minute+extra {
+				if left := time.Until(dl); !ok || left > limit+extra+waitLimit || left < limit+extra {
 					t.Errorf("%+v: %s left", opt, left)
 				}
 				if MayTalk(ctx) != opt.Network || Interval(ctx) != opt.Interval {

@@ -75,7 +75,7 @@ func (f *Fleet) Run(ctx context.Context, host string, args []string, out io.Writ
 		if err != nil {
 			return fail(err)
 		}
-		exit, errs, err := f.runRetrying(ctx, host, command, out)
+		exit, errs, err := admitted(ctx, func() (int, string, error) { return f.Client.Run(ctx, host, command, nil, out) })
 		if err != nil {
 			return fail(err)
 		}
@@ -128,12 +128,12 @@ func need(exit int, errs string) (system, machine string, missing bool) {
 	return "", "", false
 }
 
-// runRetrying is run, again where a server turned the connection away for having
+// admitted is run, again where a server turned the connection away for having
 // too many at once (sshd_config(5), MaxStartups): fifty hosts behind one jump
 // host are such a crowd.
-func (f *Fleet) runRetrying(ctx context.Context, host, command string, out io.Writer) (exit int, errs string, err error) {
+func admitted(ctx context.Context, run func() (int, string, error)) (exit int, errs string, err error) {
 	for try := 1; ; try++ {
-		exit, errs, err = f.Client.Run(ctx, host, command, nil, out)
+		exit, errs, err = run()
 		if err == nil || try == tries || !strings.Contains(errs, "kex_exchange_identification:") {
 			return exit, errs, err
 		}

@@ -430,3 +430,28 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// TestInterruptedRunHangsUp: who gives up on a host leaves no connection to it that hangs.
+func TestInterruptedRunHangsUp(t *testing.T) {
+	f, dir := sham(t, false, `case "$*" in "-O exit "*) echo "$*" >> $here/hung-up; exit;; esac; exec sleep 1000`)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := f.Run(ctx, "web1", []string{"check"}, io.Discard)
+		ended <- err
+	}()
+	means.Until(t, "ssh to be called", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "commands"))
+		return err == nil
+	})
+	cancel()
+	means.Within(t, "an interrupted run", func() {
+		if err := <-ended; err == nil {
+			t.Error("an interrupted run succeeded")
+		}
+	})
+	if b, err := os.ReadFile(filepath.Join(dir, "hung-up")); err != nil || !strings.HasSuffix(string(b), " web1\n") {
+		t.Errorf("the connection was left: %q, %v", b, err)
+	}
+}

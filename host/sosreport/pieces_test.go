@@ -245,30 +245,31 @@ func TestShowArguments(t *testing.T) {
 func TestLsof(t *testing.T) {
 	const head = "COMMAND PID USER FD TYPE DEVICE SIZE/OFF NODE NAME\n"
 	const threads = "COMMAND PID TID TASKCMD USER FD TYPE DEVICE SIZE/OFF NODE NAME\n"
+	const denied = head + "a 7 0 txt unknown /proc/7/exe (readlink: Permission denied)\n"
 	ps := []host.Process{{PID: 7, Comm: "a-long-name", Unit: "a.service"}}
 	for text, want := range map[string]string{
-		head + "a 7 0 3w REG 8,1 1025 99 /var/log/x\n":                         "7 a-long-name a.service 0 fd3 /var/log/x write 1025 3 99",
-		head + "a 8 101 3u REG 8,1 512 99 /var/log/x y\n":                      "8 a  101 fd3 /var/log/x y write 512 1 99",
-		head + "a 8 0 3uW REG 8,1 0 99 /srv/x (deleted)\n":                     "8 a  0 fd3 /srv/x deleted write 0 0 99",
-		head + "a 8 0 3r REG 0x8,0x1 513 99 /srv/x (deleted)\n":                "8 a  0 fd3 /srv/x deleted 513 2 99",
-		head + "a 8 0 txt REG 8,1 9 99 /usr/bin/a (deleted)\n":                 "8 a  0 fd-1 /usr/bin/a deleted mapped exec program 9 1 99",
-		head + "a 8 0 mem REG 8,1 9 99 /lib/x.so.1 (deleted)\n":                "8 a  0 fd-1 /lib/x.so.1 deleted mapped exec 9 1 99",
-		head + "a 8 0 mem REG 8,1 9 99 /srv/data (deleted)\n":                  "8 a  0 fd-1 /srv/data deleted mapped 9 1 99",
-		head + "a 8 0 DEL REG 8,1 99 /lib/y.so\n":                              "8 a  0 fd-1 /lib/y.so deleted mapped exec 0 0 99",
-		threads + "a 8 0 3w REG 8,1 5 99 /var/log/x\n":                         "8 a  0 fd3 /var/log/x write 5 1 99",
-		threads + "a 8 9 b 0 3w REG 8,1 5 99 /var/log/x\n":                     "8 a  0 fd3 /var/log/x write 5 1 99",
-		head + "a 7 0 3r REG 8,1 5 99 /var/log/x\n":                            "",
-		head + "a 7 0 3w REG 8,1 5 99 /srv/x\n":                                "",
-		head + "a 7 0 cwd REG 8,1 5 99 /srv/x (deleted)\n":                     "",
-		head + "a 7 0 3w CHR 8,1 5 99 /srv/x (deleted)\n":                      "",
-		head + "a 7 0 3w REG 8 5 99 /srv/x (deleted)\n":                        "",
-		head + "a 7 root 3w REG 8,1 5 99 /srv/x (deleted)\n":                   "",
-		head + "a x 0 3w REG 8,1 5 99 /srv/x (deleted)\n":                      "",
-		head + "a 7 0 3w REG 8,1 5 99 /dev/shm/x (deleted)\n":                  "",
-		head + "a 7 0 3w REG 0,1 5 99 /memfd:x (deleted)\n":                    "",
-		head + "a 7 0 txt REG 0,1 5 99 / (deleted)\n":                          "",
-		head + "a 7 0 txt unknown /proc/7/exe (readlink: Permission denied)\n": "denied",
-		"a 7 0 3w REG 8,1 5 99 /srv/x (deleted)\n":                             "unknown",
+		head + "a 7 0 3w REG 8,1 1025 99 /var/log/x\n":          "7 a-long-name a.service 0 fd3 /var/log/x write 1025 3 99",
+		head + "a 8 101 3u REG 8,1 512 99 /var/log/x y\n":       "8 a  101 fd3 /var/log/x y write 512 1 99",
+		head + "a 8 0 3uW REG 8,1 0 99 /srv/x (deleted)\n":      "8 a  0 fd3 /srv/x deleted write 0 0 99",
+		head + "a 8 0 3r REG 0x8,0x1 513 99 /srv/x (deleted)\n": "8 a  0 fd3 /srv/x deleted 513 2 99",
+		head + "a 8 0 txt REG 8,1 9 99 /usr/bin/a (deleted)\n":  "8 a  0 fd-1 /usr/bin/a deleted mapped exec program 9 1 99",
+		head + "a 8 0 mem REG 8,1 9 99 /lib/x.so.1 (deleted)\n": "8 a  0 fd-1 /lib/x.so.1 deleted mapped exec 9 1 99",
+		head + "a 8 0 mem REG 8,1 9 99 /srv/data (deleted)\n":   "8 a  0 fd-1 /srv/data deleted mapped 9 1 99",
+		head + "a 8 0 DEL REG 8,1 99 /lib/y.so\n":               "8 a  0 fd-1 /lib/y.so deleted mapped exec 0 0 99",
+		threads + "a 8 0 3w REG 8,1 5 99 /var/log/x\n":          "8 a  0 fd3 /var/log/x write 5 1 99",
+		threads + "a 8 9 b 0 3w REG 8,1 5 99 /var/log/x\n":      "8 a  0 fd3 /var/log/x write 5 1 99",
+		head + "a 7 0 3r REG 8,1 5 99 /var/log/x\n":             "",
+		head + "a 7 0 3w REG 8,1 5 99 /srv/x\n":                 "",
+		head + "a 7 0 cwd REG 8,1 5 99 /srv/x (deleted)\n":      "",
+		head + "a 7 0 3w CHR 8,1 5 99 /srv/x (deleted)\n":       "",
+		head + "a 7 0 3w REG 8 5 99 /srv/x (deleted)\n":         "",
+		head + "a 7 root 3w REG 8,1 5 99 /srv/x (deleted)\n":    "",
+		head + "a x 0 3w REG 8,1 5 99 /srv/x (deleted)\n":       "",
+		head + "a 7 0 3w REG 8,1 5 99 /dev/shm/x (deleted)\n":   "",
+		head + "a 7 0 3w REG 0,1 5 99 /memfd:x (deleted)\n":     "",
+		head + "a 7 0 txt REG 0,1 5 99 / (deleted)\n":           "",
+		denied: "denied", denied + "a 7 0 cwd DIR 8,1 5 99 /\n": "denied",
+		"a 7 0 3w REG 8,1 5 99 /srv/x (deleted)\n": "unknown",
 	} {
 		res, ok := parseLsof(text, ps)
 		got := ""
@@ -294,7 +295,7 @@ func TestLsof(t *testing.T) {
 			got = "denied"
 		}
 		if got != want || res.Denied > 0 && res.Looked > 0 {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: %q, want %q (%d looked at)", text, got, want, res.Looked)
 		}
 	}
 	for numbers, want := range map[[2]uint64]uint64{{8, 1}: 0x801, {0xfff, 0xff}: 0xfffff, {0x1000, 0}: 1 << 44, {0, 0x100}: 1 << 20, {259,

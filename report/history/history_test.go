@@ -118,6 +118,7 @@ func TestCompare(t *testing.T) {
 		"clear, then unknown":         {[]trap.Result{of(clear)}, []trap.Result{of(unknown("x"))}, "unseen a:x"},
 		"unknown, then not checked":   {[]trap.Result{of(unknown("x"))}, nil, ""},
 		"a new one beside an old one": {[]trap.Result{of(x)}, []trap.Result{of(x, found("y", trap.Critical, "z"))}, "new a:y"},
+		"the whole host instead":      {[]trap.Result{of(x)}, []trap.Result{of(found("", trap.Warning, "all"))}, "new a, resolved a:x"},
 		"new before resolved, gravest first": {[]trap.Result{of(x)},
 			[]trap.Result{of(found("v", trap.Notice, "z"), found("w", trap.Critical, "z"))},
 			"new a:w, new a:v, resolved a:x"},

@@ -95,6 +95,10 @@ func TestNamesAreReplaced(t *testing.T) {
 	if again := WithName(text, "gps", "D\n"); again != text {
 		t.Errorf("set again:\n%s", again)
 	}
+	longer := WithName(WithName("", "gps2", "A\n"), "gps", "B\n")
+	if got := WithoutName(longer, "gps"); !strings.HasSuffix(got, "# name gps2\nA\n") {
+		t.Errorf("without gps, gps2 is lost:\n%s", got)
+	}
 	if got := WithName("X", "gps", "D\n"); got != "X\n# name gps\nD\n" {
 		t.Errorf("after a line without an end: %q", got)
 	}

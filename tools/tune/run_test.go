@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
@@ -172,6 +173,32 @@ func TestAlone(t *testing.T) {
 	ksmtuned(t, k)
 	if err := Alone(k); !errors.Is(err, ErrTwo) || !strings.Contains(err.Error(), "ksmtuned runs (process 900)") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestGuestStartsOnce: a guest is looked at when it starts, and told of once, however long it runs.
+func TestGuestStartsOnce(t *testing.T) {
+	k := fakeHost(t)
+	put(t, k.Root, "proc/500/comm", "qemu-system-x86\n")
+	l, _, err := ksm.Take(k, filepath.Join(t.TempDir(), "lease"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), 21*time.Second)
+		defer stop()
+		time.AfterFunc(5*time.Second, func() { put(t, k.Root, "proc/501/comm", "kvm\n") })
+		tuner := &Tuner{Kernel: k, Lease: l, Policy: Default, Every: 10 * time.Second, Tell: func(s string) { told = append(told, s) }}
+		if err := tuner.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if len(told) != 3 || !strings.Contains(told[0], "; 1 guest started;") || strings.Contains(told[1], "started;") {
+		t.Errorf("one guest started in the first ten seconds; told %q", told)
+	}
+	if _, err := l.Release(); err != nil {
+		t.Error(err)
 	}
 }
 

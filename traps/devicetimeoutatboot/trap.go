@@ -109,7 +109,7 @@ func slight(dev string) bool {
 
 // lineOf is the line of fstab that asks for the device.
 func lineOf(entries []fstab.Entry, dev string) (fstab.Entry, bool) {
-	i := slices.IndexFunc(entries, func(e fstab.Entry) bool { return slices.Contains(names(e.Device), dev) })
+	i := slices.IndexFunc(entries, func(e fstab.Entry) bool { return fstab.Device(e.Device) == dev })
 	if i < 0 {
 		return fstab.Entry{}, false
 	}
@@ -129,18 +129,6 @@ func wants(line fstab.Entry, listed bool, dev string) string {
 		return "fix or remove line " + strconv.Itoa(line.Line) + " of /etc/fstab (" + line.Mount + ")"
 	}
 	return "fix the line of /etc/fstab or /etc/crypttab that needs it (grep " + path.Base(dev) + ")"
-}
-
-// names are the paths by which systemd waits for a device of fstab.
-func names(spec string) []string {
-	if strings.HasPrefix(spec, "/dev/") {
-		return []string{spec}
-	}
-	tag, v, ok := strings.Cut(spec, "=")
-	if !ok {
-		return nil
-	}
-	return []string{"/dev/disk/by-" + strings.ToLower(tag) + "/" + strings.Trim(v, `"`)}
 }
 
 // unitName is the opposite of an unescaped name, for the few names of slight devices.

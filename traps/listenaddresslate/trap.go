@@ -35,16 +35,16 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
-	sockets, err := h.Listeners(ctx)
+	listeners, err := h.Listeners(ctx)
 	if err != nil {
 		return err
 	}
-	sockets = slices.DeleteFunc(slices.Clone(sockets), func(l host.Listener) bool { return !specific(l) })
+	sockets := slices.DeleteFunc(slices.Clone(listeners), func(l host.Listener) bool { return !specific(l) })
 	if len(sockets) == 0 {
 		r.Clear("", "no service listens on one of the host's addresses only")
 		return nil
 	}
-	w := &world{h: h, units: map[string]*startup.Unit{}, reported: map[string]bool{}, all: sockets}
+	w := &world{h: h, units: map[string]*startup.Unit{}, reported: map[string]bool{}, all: listeners}
 	for i := range all {
 		w.units[all[i].ID] = &all[i]
 	}
@@ -75,6 +75,12 @@ func specific(l host.Listener) bool {
 	}
 	ip = ip.Unmap()
 	return !ip.IsUnspecified() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && !slices.Contains(byThemselves, l.Comm)
+}
+
+// everywhere reports whether a socket listens on all addresses, of either protocol.
+func everywhere(l host.Listener) bool {
+	ip, err := netip.ParseAddr(l.Address)
+	return err == nil && ip.Unmap().IsUnspecified()
 }
 
 // byThemselves are programs that listen on the addresses that they find, and look again, or bind to addresses that are not there.
@@ -161,8 +167,7 @@ func (w *world) finding(l host.Listener, late, place string) trap.Finding {
 		},
 	}
 	if slices.Contains(logins, l.Unit) && !slices.ContainsFunc(w.all, func(o host.Listener) bool {
-		return o.Unit == l.Unit &&
-			o.Address != l.Address
+		return o.Unit == l.Unit && o.Address != l.Address && (specific(o) || everywhere(o))
 	}) {
 		f.Severity, f.Start, f.Lost = trap.Critical, trap.StartFails, ""
 		f.Summary = "starts before the only address on which it listens is there, and nobody can log in over SSH: " + late

@@ -58,13 +58,13 @@ func check(ctx context.Context, h *host.Host, r *trap.Report) error {
 	if err != nil {
 		return err
 	}
-	return judge(r, all, us, table, s)
+	return judge(r, all, mount.Automounts(string(text)), us, table, s)
 }
 
-func judge(r *trap.Report, all []host.MountInfo, us []startup.Unit, table []fstab.Entry, s *netstart.Start) error {
+func judge(r *trap.Report, all []host.MountInfo, auto []string, us []startup.Unit, table []fstab.Entry, s *netstart.Start) error {
 	found := false
 	for _, m := range all {
-		if mount.Passing(m) || others(m, all) || comesBack(m, us, table, s) {
+		if mount.Passing(m) || others(m, auto) || comesBack(m, us, table, s) {
 			continue
 		}
 		found = true
@@ -98,7 +98,7 @@ func judge(r *trap.Report, all []host.MountInfo, us []startup.Unit, table []fsta
 var storages = []string{"/mnt/pve/", "/rhev/data-center/mnt/", "/var/lib/nova/mnt/", "/var/lib/cinder/mnt/"}
 
 // others tells whether a program mounts it when it starts, or a user has.
-func others(m host.MountInfo, all []host.MountInfo) bool {
+func others(m host.MountInfo, auto []string) bool {
 	switch {
 	case m.Point == "/", m.Type == "zfs", m.Type == "overlay", strings.HasPrefix(m.Type, "fuse"):
 		return true
@@ -107,9 +107,7 @@ func others(m host.MountInfo, all []host.MountInfo) bool {
 	case slices.ContainsFunc(storages, func(dir string) bool { return strings.HasPrefix(m.Point, dir) }):
 		return true
 	}
-	return slices.ContainsFunc(all, func(o host.MountInfo) bool {
-		return o.Type == "autofs" && (m.Point == o.Point || strings.HasPrefix(m.Point, o.Point+"/"))
-	})
+	return mount.Automounted(m, auto)
 }
 
 // comesBack tells whether a unit, fstab, or a file that runs at boot names it. The unit of a mount that

@@ -63,6 +63,7 @@ func TestActs(t *testing.T) {
 		{ann, "ask", `{"group":"db"}`, done, "ann@192.0.2.1 ask for a run: 2 hosts: "},
 		{ann, "ask", `{}`, done, "ann@192.0.2.1 ask for a run: all hosts: "},
 		{wes, "hosts/set", `{"hosts":"w1","group":"db"}`, `403 {"error":"you have no rights over the group \"db\""}`, ""},
+		{wes, "hosts/set", `{"hosts":"w1","group":"-"}`, `403 {"error":"you have no rights over the group \"\""}`, ""},
 		{wes, "hosts/set", `{"hosts":"w1, d1","label":"a=b"}`, none, ""},
 		{wes, "hosts/set", `{"hosts":"w1, w2 ,w1","label":"b=2,a=1","remove":"env"}`, done,
 			"wes@192.0.2.2 set host: w2: label a=1, label b=2, without label env"},

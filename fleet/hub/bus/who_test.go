@@ -102,11 +102,17 @@ func TestBan(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	for range 2 {
+	var since time.Time
+	for i := range 2 {
 		if err := s.Ban(key); err != nil {
 			t.Fatal(err)
 		}
 		free(t, &s.mu)
+		if at := s.banned[key]; i == 0 {
+			since = at
+		} else if !at.Equal(since) {
+			t.Errorf("banned since %s, and once more since %s: each time the server tells all connections", since, at)
+		}
 	}
 	if len(s.banned) != 1 {
 		t.Fatalf("banned: %v", s.banned) // and nothing would end

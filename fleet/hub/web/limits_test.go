@@ -434,6 +434,10 @@ func TestWhatTheFeedSays(t *testing.T) {
 		!slices.Equal(f.Links, []atomLink{{"self", f.ID}, {"alternate", "https://hub.example/changes" + query}}) {
 		t.Errorf("%+v", f)
 	}
+	_, body, _ = alone.get("/changes?kind=all&trap=tmp-sticky&limit=1&after=1.1&since=7d&severity=")
+	if !strings.Contains(body, `href="/feed/changes.atom?kind=all&amp;trap=tmp-sticky"`) {
+		t.Errorf("of a page of changes, the feed is not that of its filters alone:\n%s", body)
+	}
 	if code, body, _ := alone.get("/feed/changes.atom?bogus=1"); code != http.StatusBadRequest || !strings.Contains(body, "unknown param") {
 		t.Errorf("%d %s", code, body)
 	}

@@ -29,6 +29,24 @@ func Passing(m host.MountInfo) bool {
 	return slices.ContainsFunc(managed, func(dir string) bool { return strings.HasPrefix(m.Point+"/", dir) })
 }
 
+// Automounts are the mount points of autofs in proc_pid_mountinfo(5), those among them on which it has mounted what it
+// is there for.
+func Automounts(text string) (points []string) {
+	for line := range strings.Lines(text) { // one by one: a later mount hides the earlier one on its point
+		for _, m := range host.ParseMountinfo(line) {
+			if m.Type == "autofs" {
+				points = append(points, m.Point)
+			}
+		}
+	}
+	return points
+}
+
+// Automounted reports whether a mount is there because somebody asked for it: it comes again when somebody does.
+func Automounted(m host.MountInfo, points []string) bool {
+	return slices.ContainsFunc(points, func(p string) bool { return m.Point == p || strings.HasPrefix(m.Point, p+"/") })
+}
+
 // Unit is the name that systemd gives the unit of a mount point (systemd.unit(5), "String
 // Escaping for Inclusion in Unit Names").
 func Unit(point string) string {

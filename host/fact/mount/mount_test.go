@@ -35,3 +35,14 @@ func TestPassing(t *testing.T) {
 		}
 	}
 }
+
+// TestAutomounted: what autofs mounts below its points and on them, and nothing beside.
+func TestAutomounted(t *testing.T) {
+	auto := Automounts("1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:9 / /net rw - autofs /etc/auto.net rw\n" +
+		"3 1 0:8 / /srv/a\\040b rw - autofs systemd-1 rw,direct\n4 3 8:2 / /srv/a\\040b rw - xfs /dev/sdb1 rw\n")
+	for point, want := range map[string]bool{"/net/nas": true, "/net": true, "/network": false, "/srv/a b": true, "/srv": false, "/": false} {
+		if Automounted(host.MountInfo{Point: point}, auto) != want {
+			t.Errorf("%s, by %q: %v", point, auto, !want)
+		}
+	}
+}

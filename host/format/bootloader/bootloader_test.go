@@ -63,6 +63,21 @@ func TestDefault(t *testing.T) {
 	}
 }
 
+// TestNextEntry: what grub-reboot(8) asks for comes before the default, be that a number or the saved one.
+func TestNextEntry(t *testing.T) {
+	for _, c := range []struct{ def, env, want string }{
+		{"${saved_entry}", "saved_entry=one\n", "/boot/vmlinuz-1"},
+		{"${saved_entry}", "saved_entry=one\nnext_entry=sub>two\n", "/boot/vmlinuz-2"},
+		{"0", "next_entry=sub>two\n", "/boot/vmlinuz-2"}, {"sub>two", "saved_entry=one\nnext_entry=\n", "/boot/vmlinuz-2"},
+	} {
+		h := hosttest.New(t, "-- root/boot/grub/grub.cfg --\n"+strings.Replace(menu, `"X"`, `"`+c.def+`"`, 1)+
+			"-- root/boot/grub/grubenv --\n# GRUB Environment Block\n"+c.env+"####\n")
+		if e, err := Default(t.Context(), h); err != nil || e.Kernel != c.want {
+			t.Errorf("default %s, %q: %+v, %v; want %s", c.def, c.env, e, err, c.want)
+		}
+	}
+}
+
 // TestOnHost: a path of the loader's is found with /boot on its own, on the root file system, in
 // a Btrfs subvolume, and with a device before it.
 func TestOnHost(t *testing.T) {

@@ -24,6 +24,7 @@ func TestParse(t *testing.T) {
 		{"variable without value", "MAILTO=\n", Cronie, "", "", 0, 0, false},
 		{"dash", "-17 3 * * * root true\n", Debian, "bad minute", "", 1, 1, false},
 		{"dash", "-17 3 * * * root true\n", Cronie, "", "root", 1, 1, false},
+		{"range of one", "5-5 * * * * root true\n", Cronie, "", "root", 1, 1, false},
 		{"range back", "30-10 * * * * root true\n", Debian, "", "root", 1, 1, false},
 		{"range back", "30-10 * * * * root true\n", Cronie, "bad minute", "", 1, 1, false},
 		{"random", "0~10 3 * * * root true\n", Debian, "", "root", 1, 1, false},

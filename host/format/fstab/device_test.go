@@ -42,8 +42,15 @@ type block
 		"PARTUUID=4afb5844-01": true, "PARTUUID=4AFB5844-01": true, "PARTUUID=4afb5844-02": false,
 		"/dev/sda1": true, "/dev/sda2": false, "nas:/home": true,
 	} {
-		if _, there, err := There(t.Context(), h, spec); err != nil || there != want {
+		dev, there, err := There(t.Context(), h, spec)
+		if err != nil || there != want {
 			t.Errorf("%s: %v, %v; want %v", spec, there, err, want)
+		}
+		if !there || dev == "" {
+			continue
+		}
+		if ok, err := h.Exists(t.Context(), dev); !ok || err != nil {
+			t.Errorf("%s is there as %s, which is not: %v", spec, dev, err)
 		}
 	}
 	if _, _, err := There(t.Context(), h, "LABEL=data"); err == nil {

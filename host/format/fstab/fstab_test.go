@@ -19,7 +19,7 @@ var tables = []string{
 		"0\n//win/share /w cifs credentials=/etc/c 0 0\n", "tmpfs /tmp tmpfs\n", "/dev/sda2 none swap sw 0 0\n", "/dev/sda2 swap swap\n",
 	"/dev/sda1 / ext4 defaults 0 1", "LABEL=a\\011b /x ext4 defaults 0 0\n", "/dev/x /y ext4 contex" +
 		"t=\"system_u:object_r:t:s0:c1,c2\",ro 0 0\n", "#/dev/x /y ext4 defaults 0 0\n /dev/y /z ext4 ro 0 0\n",
-	"/dev/x /y auto defaults 0 0 # the disk\n",
+	"/dev/x /y auto defaults 0 0 # the disk\n", "/dev/x /y\vz\fa ext4 defaults 0 2\n", "/dev/x /y\u00a0z ext4 ro 0 2\n",
 }
 
 // TestAsFindmnt: findmnt reads the same tables.

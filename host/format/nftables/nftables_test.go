@@ -39,7 +39,11 @@ table ip nat {
 		type nat hook postrouting priority srcnat; policy accept;
 	}
 }
-table ip6 empty {
+table ip6 late {
+	set later {
+		type ipv6_addr
+		elements = { 2001:db8::1 }
+	}
 }
 `
 

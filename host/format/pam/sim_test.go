@@ -80,6 +80,8 @@ func TestAsk(t *testing.T) {
 		{"sufficient password first", "auth sufficient pam_unix.so\n" + strict, "with", "yes yes yes | yes yes"},
 		{"code in the password's line", "auth required pam_google_authenticator.so " +
 			"forward_pass\nauth required pam_unix.so use_first_pass\n", "with", "no no yes | no yes"},
+		{"the password's line, first to ask", "auth required pam_unix.so try_first_pass\n", "without", "yes no yes | yes yes"},
+		{"the password's line, nobody asked", "auth required pam_unix.so use_first_pass\n", "without", "no no no | no no"},
 		{"code after the password, in one text", "auth required pam_unix.so\nauth required " +
 			"pam_google_authenticator.so use_first_pass\n", "with", "no no no | no no"},
 		{"Red Hat's", "auth substack password-auth\n" + groupLimit + nullok, "with", "no no yes | no no"},

@@ -58,6 +58,7 @@ func TestExcluded(t *testing.T) {
 	for text, want := range map[string]string{
 		"net.*.x=1\n-net.a.x": "excluded f:2, loses f:1", "-net.a.x\nnet.a.x=2": "wins f:2 2, loses f:1", "net.a.x=1": "wins f:1 1",
 		"net.b.x=1": "", "net.*.x=1\nnet.a.x=2\nnet.*.x=3": "wins f:2 2, loses f:1, loses f:3",
+		"net.a.x=1\nnet.a.x=1": "wins f:2 1, loses f:1", "net.a.x=1\nnet.a.x=2\nnet.a.x=1": "wins f:3 1, loses f:1, loses f:2",
 	} {
 		c := &Config{Reader: Systemd}
 		c.Settings, _ = Parse(Systemd, "f", []byte(text))
