@@ -17,6 +17,7 @@ import (
 
 	"fettle/internal/means"
 	"fettle/lab"
+	"fettle/lab/labtest"
 )
 
 // TestTree: of each file its type, mode, owner and content are seen, but for those that programs rewrite by themselves.
@@ -204,7 +205,7 @@ func TestSpoiltPlansEnd(t *testing.T) {
 			"the plan has changed", 0},
 		{"a program that is gone", map[string][]end{fix: {{"", 0, errGone}}}, []map[string]string{files}, "", errGone.Error(), 0},
 	} {
-		g := &scripted{ends: c.ends}
+		g := &scripted{labtest.Scripted[end]{Ends: c.ends}}
 		trees := c.trees
 		p := &player{orders: lab.Orders{Trap: "t", Scenario: lab.Scenario{Subject: "s", Files: map[string]string{"/etc/x": "new\n"}}}, run: g.run,
 			tree: func() (map[string]string, error) {
@@ -218,7 +219,7 @@ func TestSpoiltPlansEnd(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q, %q", c.name, by, err, c.by, c.err)
 		}
 		undone := 0
-		for _, ran := range g.ran {
+		for _, ran := range g.Ran {
 			if ran == "fettle undo --yes" {
 				undone++
 			}
@@ -226,10 +227,10 @@ func TestSpoiltPlansEnd(t *testing.T) {
 		if undone != c.undone || errors.Is(err, errPieces) != strings.Contains(c.err, "not as before") {
 			t.Errorf("%s: undone %d times, want %d; %v", c.name, undone, c.undone, err)
 		}
-		if !slices.ContainsFunc(g.ran, func(s string) bool {
+		if !slices.ContainsFunc(g.Ran, func(s string) bool {
 			return strings.HasPrefix(s, "fettle-lab "+lab.SabotagedVerb+" t x fix t --yes")
 		}) {
-			t.Errorf("%s: ran %q", c.name, g.ran)
+			t.Errorf("%s: ran %q", c.name, g.Ran)
 		}
 	}
 }

@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"fettle/lab"
+	"fettle/lab/labtest"
 )
 
-// scripted is a guest in which commands end as written: by the beginning of their line, one after the other.
-type scripted struct {
-	ends map[string][]end
-	ran  []string
-}
+// scripted is a guest in which commands end as written.
+type scripted struct{ labtest.Scripted[end] }
 
 type end struct {
 	out  string
@@ -22,22 +20,8 @@ type end struct {
 }
 
 func (s *scripted) run(argv []string, _ []byte) (string, int, error) {
-	line := strings.Join(argv, " ")
-	s.ran = append(s.ran, line)
-	best := ""
-	for k := range s.ends {
-		if strings.HasPrefix(line, k) && len(k) > len(best) {
-			best = k
-		}
-	}
-	ends := s.ends[best]
-	if len(ends) == 0 {
-		return "", 0, nil
-	}
-	if len(ends) > 1 {
-		s.ends[best] = ends[1:]
-	}
-	return ends[0].out, ends[0].code, ends[0].err
+	e := s.Run(argv)
+	return e.out, e.code, e.err
 }
 
 var errGone = errors.New("the program is gone")
@@ -57,7 +41,7 @@ func TestChecksThatFail(t *testing.T) {
 		"no answer":    {end{"{}", 0, nil}, "said nothing that could be read", "{}"},
 		"others first": {end{line("t", "z", "clear") + line("t", "s", "found"), 1, nil}, "", "found  s:\nclear  z:"},
 	} {
-		g := &scripted{ends: map[string][]end{"fettle check": {c.end}}}
+		g := &scripted{labtest.Scripted[end]{Ends: map[string][]end{"fettle check": {c.end}}}}
 		p := &player{orders: lab.Orders{Trap: "t", Scenario: lab.Scenario{Subject: "s"}}, run: g.run}
 		said, err := p.expect(found)()
 		if (err == nil) != (c.fail == "") || err != nil && !strings.Contains(err.Error(), c.fail) || !strings.Contains(said, c.said) {
@@ -95,18 +79,18 @@ func TestOthers(t *testing.T) {
 		"unknown for once": {[]string{line("a", "x", "unknown"), line("a", "x", "clear")}, nil, "", 2},
 		"unknown thrice":   {[]string{line("a", "x", "unknown")}, nil, "cannot be looked at any more: a:x", 3},
 	} {
-		g := &scripted{ends: map[string][]end{}}
+		g := &scripted{labtest.Scripted[end]{Ends: map[string][]end{}}}
 		for _, out := range c.after {
-			g.ends["fettle check"] = append(g.ends["fettle check"], end{out, 0, nil})
+			g.Ends["fettle check"] = append(g.Ends["fettle check"], end{out, 0, nil})
 		}
 		p := &player{orders: lab.Orders{Trap: "t", Scenario: lab.Scenario{Sets: c.sets}}, run: g.run}
 		said, err := p.compare(before)
-		if (err == nil) != (c.fail == "") || err != nil && !strings.Contains(err.Error(), c.fail) || len(g.ran) != c.asked ||
+		if (err == nil) != (c.fail == "") || err != nil && !strings.Contains(err.Error(), c.fail) || len(g.Ran) != c.asked ||
 			(err == nil) != (said != "") {
-			t.Errorf("%s: %q, %v after %d checks, want %s", name, said, err, len(g.ran), c.fail)
+			t.Errorf("%s: %q, %v after %d checks, want %s", name, said, err, len(g.Ran), c.fail)
 		}
 	}
-	g := &scripted{ends: map[string][]end{"fettle check": {{"", 0, errGone}}}}
+	g := &scripted{labtest.Scripted[end]{Ends: map[string][]end{"fettle check": {{"", 0, errGone}}}}}
 	if _, err := (&player{run: g.run}).compare(before); !errors.Is(err, errGone) {
 		t.Error(err)
 	}
@@ -126,9 +110,9 @@ func TestMend(t *testing.T) {
 		"usage":    {[]end{{"bad flag", 2, nil}}, 2, 1, nil}, "failed": {[]end{{noSubject, 6, nil}}, 6, 1, nil}, "gone": {[]end{{noSubject, 2,
 			errGone}}, 2, 1, errGone},
 	} {
-		g := &scripted{ends: map[string][]end{"fettle fix": c.ends}}
-		if _, code, err := (&player{run: g.run}).mend([]string{"fettle", "fix"}); code != c.code || err != c.err || len(g.ran) != c.tries {
-			t.Errorf("%s: %d, %v after %d tries", name, code, err, len(g.ran))
+		g := &scripted{labtest.Scripted[end]{Ends: map[string][]end{"fettle fix": c.ends}}}
+		if _, code, err := (&player{run: g.run}).mend([]string{"fettle", "fix"}); code != c.code || err != c.err || len(g.Ran) != c.tries {
+			t.Errorf("%s: %d, %v after %d tries", name, code, err, len(g.Ran))
 		}
 	}
 	p := &player{orders: lab.Orders{Trap: "t", Scenario: lab.Scenario{FixArgs: []string{"--with", "a=b"}}}}

@@ -21,15 +21,15 @@ import (
 	"fettle/host/mdraid"
 	"fettle/internal/means"
 	"fettle/lab"
+	"fettle/lab/labtest"
 )
 
 const mdDir = "/sys/block/md0/md"
 
 // room stands in for a machine: an array that is files, and programs that end as written.
 type room struct {
-	t    *testing.T
-	ran  []string
-	ends map[string][]outcome // by the beginning of a command's line, one after the other
+	t *testing.T
+	labtest.Scripted[outcome]
 }
 
 type outcome struct {
@@ -39,31 +39,17 @@ type outcome struct {
 }
 
 func (r *room) exec(argv []string) (string, int, error) {
-	line := strings.Join(argv, " ")
-	r.ran = append(r.ran, line)
-	best := ""
-	for k := range r.ends {
-		if strings.HasPrefix(line, k) && len(k) > len(best) {
-			best = k
-		}
+	end := r.Run(argv)
+	if end.act != nil {
+		end.act()
 	}
-	all := r.ends[best]
-	if len(all) == 0 {
-		return "", 0, nil
-	}
-	if len(all) > 1 {
-		r.ends[best] = all[1:]
-	}
-	if all[0].act != nil {
-		all[0].act()
-	}
-	return all[0].out, all[0].code, nil
+	return end.out, end.code, nil
 }
 
 // runs are the commands since it was last asked.
 func (r *room) runs() string {
-	all := strings.Join(r.ran, "; ")
-	r.ran = nil
+	all := strings.Join(r.Ran, "; ")
+	r.Ran = nil
 	return all
 }
 
@@ -116,7 +102,7 @@ func TestInARoom(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			c.test(t, &room{t: t, ends: map[string][]outcome{}})
+			c.test(t, &room{t, labtest.Scripted[outcome]{Ends: map[string][]outcome{}}})
 		})
 		if !ok {
 			return // what waits for an array would wait long now
@@ -157,34 +143,34 @@ func arraysInARoom(t *testing.T, r *room) {
 		{"no state with force", map[string][]outcome{assemble: {state("")}, force: {state("")}}, true, assemble + "; " + stop + "; " + force,
 			`the array does not start, with --force neither: array_state ""`, "array_state"},
 	} {
-		r.ends = c.ends
+		r.Ends = c.ends
 		forced, err := d.assemble()
 		if ran := r.runs(); forced != c.forced || ran != c.ran {
 			t.Errorf("%s: forced %t; ran %s; want %t, %s", c.name, forced, ran, c.forced, c.ran)
 		}
 		wants(t, c.name, err, c.fails)
-		r.ends = c.ends
+		r.Ends = c.ends
 		wants(t, c.name+", just made", d.assembleNew(), c.isNew)
 		r.runs()
 	}
 	r.md(map[string]string{"sync_action": "idle\n"})
-	r.ends = map[string][]outcome{}
+	r.Ends = map[string][]outcome{}
 	wants(t, "creating", d.createArray(Level{RAID: "10", Members: 2, Bitmap: "internal"}), "")
 	if ran := r.runs(); !strings.HasSuffix(ran, "--metadata=1.2 --level=10 --raid-devices=2 --bitmap=internal /dev/a /dev/b") ||
 		!strings.HasPrefix(ran, "mdadm --create /dev/md0 --run ") {
 		t.Error(ran)
 	}
-	r.ends = map[string][]outcome{"mdadm --create": {fails}}
+	r.Ends = map[string][]outcome{"mdadm --create": {fails}}
 	wants(t, "creating", d.createArray(Level{}), "exit status 1: busy")
 	for out, want := range map[string]string{"No bad-blocks list configured on x\n": "false", "Bad-blocks list is empty in x\n": "true",
 		"Bad-blocks on x:\n 1 for 8 sectors\n": "the bad blocks list of /dev/b: Bad-blocks on x"} {
-		r.ends = map[string][]outcome{"mdadm --examine-badblocks /dev/b": {{out, 0, nil}}}
+		r.Ends = map[string][]outcome{"mdadm --examine-badblocks /dev/b": {{out, 0, nil}}}
 		has, err := d.hasList(1)
 		if got := fmt.Sprint(has); err == nil && got != want || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %s, %v", out, got, err)
 		}
 	}
-	r.ends = map[string][]outcome{"mdadm --examine": {fails}}
+	r.Ends = map[string][]outcome{"mdadm --examine": {fails}}
 	_, err := d.hasList(0)
 	wants(t, "a list that cannot be read", err, "exit status 1: busy")
 	for text, want := range map[string]int{"0\n": 0, "2\n": 2, "x": -1, "": -1} {
@@ -224,7 +210,7 @@ func arraysInARoom(t *testing.T, r *room) {
 		n    int
 	}{"at the third": {[]outcome{fails, fails, {}}, "", 3}, "never": {[]outcome{fails}, "exit status 1: busy", 50}} {
 		synctest.Test(t, func(t *testing.T) {
-			r.ends = map[string][]outcome{stop: c.ends}
+			r.Ends = map[string][]outcome{stop: c.ends}
 			wants(t, "stopped "+what, d.stopArray(), c.want)
 			if n := strings.Count(r.runs(), stop); n != c.n {
 				t.Errorf("stopped %s: %d tries, want %d", what, n, c.n)
@@ -286,7 +272,7 @@ func arraysInARoom(t *testing.T, r *room) {
 // nothing is recorded, and that is said.
 func disksInARoom(t *testing.T, r *room) {
 	n := 0
-	r.ends = map[string][]outcome{"losetup": {{out: "/dev/loop7\n"}, {out: "/dev/loop8\n"}, {out: "/dev/loop9\n"}}}
+	r.Ends = map[string][]outcome{"losetup": {{out: "/dev/loop7\n"}, {out: "/dev/loop8\n"}, {out: "/dev/loop9\n"}}}
 	b := &lab.Bench{Exec: r.exec}
 	d, err := newDisk(b, 2)
 	if err != nil {
@@ -374,7 +360,7 @@ func disksInARoom(t *testing.T, r *room) {
 		"a root": d.mountRoot()} {
 		wants(t, what+" without a root", err, "mounting  on "+rootDir+": ")
 	}
-	r.ends["mkfs.ext4"] = []outcome{{"no room", 1, nil}}
+	r.Ends["mkfs.ext4"] = []outcome{{"no room", 1, nil}}
 	wants(t, "a root that is not made", d.makeRoot(), "exit status 1: no room")
 	d.loop = "/dev/loop0none"
 	wants(t, "a disk without a queue", d.record(), "taking the cache from the disk that is recorded: ")
@@ -405,7 +391,7 @@ func disksInARoom(t *testing.T, r *room) {
 				continue
 			}
 			n++
-			r.ends = c.ends
+			r.Ends = c.ends
 			err := e.Run(t.Context(), b)
 			wants(t, e.Name+", "+what, err, c.want)
 			if what == "the rest" && strings.Contains(e.Name, "raid") && !strings.Contains(err.Error(), "preparing the array: ") {
@@ -570,7 +556,7 @@ func journalsInARoom(t *testing.T, r *room) {
 		if c.mended {
 			put(t, name, mended)
 		}
-		r.ends = map[string][]outcome{"mdadm --examine-badblocks /dev/b": {c.lists}}
+		r.Ends = map[string][]outcome{"mdadm --examine-badblocks /dev/b": {c.lists}}
 		k := facts{marks: map[string]bool{}}
 		for _, m := range c.said {
 			k.marks[m] = true
@@ -583,7 +569,7 @@ func journalsInARoom(t *testing.T, r *room) {
 		}
 	}
 	change(t, list, false)
-	r.ends = map[string][]outcome{"fettle changes": {{"it is broken", 3, nil}}}
+	r.Ends = map[string][]outcome{"fettle changes": {{"it is broken", 3, nil}}}
 	wants(t, "a journal that cannot be shown", rc.journal(d, facts{}), "fettle changes: exit status 3: it is broken\nit is broken")
 	// What was cut off is finished, or taken back, and compared with what came of it.
 	r.runs()
@@ -599,20 +585,20 @@ func journalsInARoom(t *testing.T, r *room) {
 		{"undone", false, map[string][]outcome{"fettle undo": {{act: func() { undo(t) }}}}, "fettle undo --yes; fettle undo --yes", ""},
 		{"nothing is left", false, nil, "", ""},
 	} {
-		r.ends = c.ends
+		r.Ends = c.ends
 		wants(t, c.name, rc.act(d, c.resume), c.fails)
 		if ran := r.runs(); ran != c.ran {
 			t.Errorf("%s: ran %s, want %s", c.name, ran, c.ran)
 		}
 	}
 	change(t, list, false)
-	r.ends = map[string][]outcome{"fettle resume": {{act: func() { undo(t) }}}}
+	r.Ends = map[string][]outcome{"fettle resume": {{act: func() { undo(t) }}}}
 	conf0, list0, _ := rc.changes()
 	wants(t, "a resume that undoes", rc.act(d, true), fmt.Sprintf("resume made of %q, %q: %q, %q", conf0, list0, conf0, remedy.TakenBack))
 	change(t, list, false)
-	r.ends = map[string][]outcome{"fettle undo": {{"no", 3, nil}}}
+	r.Ends = map[string][]outcome{"fettle undo": {{"no", 3, nil}}}
 	wants(t, "an undo that fails", rc.act(d, false), "fettle undo --yes: exit status 3: no")
-	r.ends = nil
+	r.Ends = nil
 	wants(t, "an undo that does nothing", rc.act(d, false), "two changes are not undone after three undos")
 }
 
@@ -664,9 +650,9 @@ func endsInARoom(t *testing.T, r *room) {
 		{"all is well", func() {}, ""},
 		{"the configuration", func() { put(t, confDir+"/mdadm.conf", confText) }, `mdadm.conf: change "applied", mended: false`},
 		{"a file that stays", func() { put(t, confDir+"/.fettle-1", "") }, "temporary files stay: " + confDir + "/.fettle-1"},
-		{"a list that is gone", func() { r.ends["mdadm --examine-badblocks /dev/a"] = []outcome{hasNot} }, `change "": member 0 has a list: false`},
-		{"the victim's list", func() { r.ends["mdadm --examine-badblocks /dev/b"] = []outcome{hasNot} }, `change "": member 1 has a list: false`},
-		{"a list that cannot be read", func() { r.ends["mdadm --examine-badblocks /dev/a"] = []outcome{{"x", 1, nil}} }, "exit status 1: x"},
+		{"a list that is gone", func() { r.Ends["mdadm --examine-badblocks /dev/a"] = []outcome{hasNot} }, `change "": member 0 has a list: false`},
+		{"the victim's list", func() { r.Ends["mdadm --examine-badblocks /dev/b"] = []outcome{hasNot} }, `change "": member 1 has a list: false`},
+		{"a list that cannot be read", func() { r.Ends["mdadm --examine-badblocks /dev/a"] = []outcome{{"x", 1, nil}} }, "exit status 1: x"},
 		{"a member", func() { r.md(map[string]string{"degraded": "1"}) }, "1 members are missing in the end"},
 		{"the bitmap", func() { r.md(map[string]string{"bitmap/location": "none"}) }, "the bitmap was internal, and is at none in the end"},
 		{"a record", func() { put(t, dataDir+"/records", string(record(0))) }, "record 1 of 2"},
@@ -676,20 +662,20 @@ func endsInARoom(t *testing.T, r *room) {
 		put(t, confDir+"/mdadm.conf", mended)
 		os.Remove(confDir + "/.fettle-1")
 		put(t, dataDir+"/records", string(record(0))+string(record(1)))
-		r.ends = map[string][]outcome{"mdadm --examine": {has}}
+		r.Ends = map[string][]outcome{"mdadm --examine": {has}}
 		r.md(map[string]string{"sync_action": "idle\n", "degraded": "0\n", "bitmap/location": "+8\n", "resync_start": "none\n",
 			"mismatch_cnt": "0\n"})
 		c.set()
 		wants(t, c.name, rc.end(d, &Log{}, Cut{}, facts{written: 2}, &result{}), c.fails)
 	}
 	rc.Bitmap = "none"
-	r.ends = map[string][]outcome{"mdadm --examine": {has}}
+	r.Ends = map[string][]outcome{"mdadm --examine": {has}}
 	r.md(map[string]string{"bitmap/location": "none\n", "resync_start": "none\n"})
 	wants(t, "no bitmap, as it was", rc.end(d, &Log{}, Cut{}, facts{written: 2}, &result{}), "")
 	// With the list's change applied its victim alone has none.
 	change(t, "md0/dm-2", false)
 	wants(t, "a list that should be gone", rc.end(d, &Log{}, Cut{}, facts{}, &result{}), `change "applied": member 1 has a list: true`)
-	r.ends["mdadm --examine-badblocks /dev/b"] = []outcome{hasNot}
+	r.Ends["mdadm --examine-badblocks /dev/b"] = []outcome{hasNot}
 	wants(t, "a list that is gone", rc.end(d, &Log{}, Cut{}, facts{}, &result{}), "")
 	if n, err := scrub("repair"); n != "0" || err != nil {
 		t.Errorf("%s, %v", n, err)
