@@ -1,6 +1,7 @@
 package host
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 )
@@ -19,19 +20,7 @@ type MountInfo struct {
 func ParseMountinfo(text string) []MountInfo {
 	var out []MountInfo
 	at := map[string]int{}
-	for line := range strings.Lines(text) {
-		left, right, ok := strings.Cut(line, " - ")
-		l, r := strings.Fields(left), strings.Fields(right)
-		if !ok || len(l) < 6 || len(r) < 2 {
-			continue
-		}
-		major, minor, _ := strings.Cut(l[2], ":")
-		maj, _ := strconv.ParseUint(major, 10, 32)
-		mnr, _ := strconv.ParseUint(minor, 10, 32)
-		m := MountInfo{uint32(maj), uint32(mnr), unescapeMount(l[3]), unescapeMount(l[4]), l[5], r[0], unescapeMount(r[1])}
-		if len(r) > 2 {
-			m.Options = joinOptions(l[5], r[2])
-		}
+	for m := range EachMount(text) {
 		if i, ok := at[m.Point]; ok {
 			out[i] = m
 			continue
@@ -40,6 +29,34 @@ func ParseMountinfo(text string) []MountInfo {
 		out = append(out, m)
 	}
 	return out
+}
+
+// EachMount reads proc_pid_mountinfo(5): all mounts, also those that a later one on
+// the same point hides.
+func EachMount(text string) iter.Seq[MountInfo] {
+	return func(yield func(MountInfo) bool) {
+		for line := range strings.Lines(text) {
+			if m, ok := parseMount(line); ok && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+func parseMount(line string) (m MountInfo, ok bool) {
+	left, right, ok := strings.Cut(line, " - ")
+	l, r := strings.Fields(left), strings.Fields(right)
+	if !ok || len(l) < 6 || len(r) < 2 {
+		return m, false
+	}
+	major, minor, _ := strings.Cut(l[2], ":")
+	maj, _ := strconv.ParseUint(major, 10, 32)
+	mnr, _ := strconv.ParseUint(minor, 10, 32)
+	m = MountInfo{uint32(maj), uint32(mnr), unescapeMount(l[3]), unescapeMount(l[4]), l[5], r[0], unescapeMount(r[1])}
+	if len(r) > 2 {
+		m.Options = joinOptions(l[5], r[2])
+	}
+	return m, true
 }
 
 // joinOptions puts a mount's options and its file system's together as

@@ -32,11 +32,9 @@ func Passing(m host.MountInfo) bool {
 // Automounts are the mount points of autofs in proc_pid_mountinfo(5), those among them on which it has mounted what it
 // is there for.
 func Automounts(text string) (points []string) {
-	for line := range strings.Lines(text) { // one by one: a later mount hides the earlier one on its point
-		for _, m := range host.ParseMountinfo(line) {
-			if m.Type == "autofs" {
-				points = append(points, m.Point)
-			}
+	for m := range host.EachMount(text) {
+		if m.Type == "autofs" {
+			points = append(points, m.Point)
 		}
 	}
 	return points
