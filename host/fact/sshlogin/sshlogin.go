@@ -105,7 +105,8 @@ func New(ctx context.Context, h *host.Host, s *sshd.Config, c *pam.Config, db *a
 // Access is what one user gets in with.
 type Access struct {
 	User *pam.User
-	// From is the origin that a Match block asks for, as it says it ("10.0.0.0/8,!10.9.9.9", "*.lan"); "" for others.
+	// From is the origin that a Match block asks for, as it says it ("10.0.0.0/8,!10.9.9.9", "*.lan"), or an
+	// example where several do; "" for others.
 	From string
 	// Denied says why the user is refused whatever he brings.
 	Denied string
@@ -191,9 +192,7 @@ func (l *Logins) For(u *pam.User) []Access {
 			continue
 		}
 		a.From = o.patterns
-		if !slices.ContainsFunc(out, func(o Access) bool { return o.From == a.From }) {
-			out = append(out, a)
-		}
+		out = append(out, a)
 	}
 	return out
 }

@@ -87,6 +87,9 @@ func TestFor(t *testing.T) {
 		"from a network and a host": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Host *.lan Address " +
 			"10.0.0.0/8\nAuthenticationMethods publickey\n",
 			stackNote, map[string]string{"alice": "key+password+code | from 10.0.0.0/8 *.lan: key"}},
+		"from networks that overlap": {"UsePAM yes\nAuthenticationMethods publickey,keyboard-interactive\nMatch Address 10.0.0.0/8\n" +
+			"AuthenticationMethods publickey\nMatch Address 10.0.0.0/16\nPubkeyAuthentication no\n",
+			stackNote, map[string]string{"alice": "key+password+code | from 10.0.0.0: nothing lets in"}},
 		"of origins, those that differ": {"UsePAM yes\nMatch Address 10.0.0.0/8\nPasswordAuthentication yes\nMatch Address 10.0.0.0/8\n" +
 			"KbdInteractiveAuthentication yes\nMatch Address 192.168.?.1 User alice\nKbdInteractiveAuthentication no\nMatch Address " +
 			"192.168.?.1\n" +

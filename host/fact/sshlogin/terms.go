@@ -122,7 +122,8 @@ var deciding = []string{
 // maxOrigins bounds how many are tried.
 const maxOrigins = 16
 
-// origin is an example of the connections that the patterns of a Match block take in.
+// origin is an example of the connections that the patterns of Match blocks take in; patterns are the example itself where
+// those differ.
 type origin struct {
 	sshd.Conn
 	patterns string
@@ -151,9 +152,12 @@ func (l *Logins) origins(u *pam.User) []origin {
 		}
 		if (c.Addr != "" || c.Host != "") && !slices.ContainsFunc(d.Match, func(m *sshd.Match) bool { return !m.Matches(c) }) &&
 			len(out) < maxOrigins {
-			o := origin{c, strings.TrimSpace(addr + " " + name)}
-			if !slices.ContainsFunc(out, func(other origin) bool { return other.patterns == o.patterns }) {
-				out = append(out, o)
+			patterns := strings.TrimSpace(addr + " " + name)
+			switch i := slices.IndexFunc(out, func(o origin) bool { return o.Addr == c.Addr && o.Host == c.Host }); {
+			case i < 0:
+				out = append(out, origin{c, patterns})
+			case out[i].patterns != patterns: // what holds of the example need not hold of all that either takes in
+				out[i].patterns = strings.TrimSpace(c.Addr + " " + c.Host)
 			}
 		}
 	}
