@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -348,13 +347,7 @@ func TestLinkSwappedWhileTheQuestionIsOpen(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		var out []byte
-		for buf := make([]byte, 4096); !bytes.Contains(out, []byte("Apply this?")); {
-			n, err := master.Read(buf)
-			if out = append(out, buf[:n]...); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-		}
+		means.Shown(t, master, "Apply this? [y/N] ")
 		file := filepath.Join(h.dir, "demo/a.conf")
 		if err := errors.Join(os.Remove(file), swap(filepath.Join(h.dir, "victim"), file)); err != nil {
 			t.Fatal(err)

@@ -126,7 +126,7 @@ func TestMachines(t *testing.T) {
 
 	// What a command says, and how it ends.
 	said, err := RunCommand(t.Context(), []string{"x"}, Needs{MemMiB: 512}, fake(t, says(hi,
-		message{Stage: ptr(CommandStage("out\n", 7, nil))}, done)))
+		message{Stage: new(CommandStage("out\n", 7, nil))}, done)))
 	if err != nil || said != (Said{"out\n", 7}) {
 		t.Errorf("a command: %+v, %v", said, err)
 	}
@@ -185,8 +185,6 @@ func TestMachines(t *testing.T) {
 	clients(t)
 	closed(t)
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // started boots a fake kernel, and waits for its end.
 func started(t *testing.T, script string, disk int) (said []string, ended error) {

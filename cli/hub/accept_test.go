@@ -2,8 +2,6 @@ package hub
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,10 +9,8 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"fettle/engine/trap"
-	"fettle/fleet/hub"
 	"fettle/fleet/hub/message"
 	"fettle/fleet/hub/store"
-	"fettle/fleet/hub/store/storetest"
 	"fettle/host"
 	"fettle/report"
 )
@@ -56,15 +52,7 @@ func reported(t *testing.T, db *store.DB, name, group string) {
 // TestAccept accepts on a host, on a group and on all, counts, lists, takes back, and
 // leaves its lines in the audit log.
 func TestAccept(t *testing.T) {
-	dir := storetest.Dir(t)
-	if err := os.WriteFile(filepath.Join(dir, "hub.json"), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	known, err := hub.ReadKnown(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := storetest.Open(t, known.Where(dir))
+	dir, db := served(t)
 	reported(t, db, "web1", "web")
 	reported(t, db, "web2", "web")
 	reported(t, db, "db1", "db")

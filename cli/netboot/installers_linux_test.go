@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cavaliergopher/cpio"
 	"github.com/klauspost/compress/gzip"
 
 	"fettle/cli/app"
@@ -39,16 +40,14 @@ func kernelOf(release string) []byte {
 // initrdOf is one of Debian's installer with modules for a release, and a preseed file if there is text for it.
 func initrdOf(release, preseed string) []byte {
 	var b bytes.Buffer
+	w := cpio.NewWriter(&b)
 	for _, f := range [][2]string{{"lib/modules/" + release + "/ext4.ko", "x"}, {"etc/default-release", "bookworm\n"},
 		{"etc/lsb-release", "DISTRIB_ID=Debian\nDISTRIB_RELEASE=\"12 (bookworm) - installer build 20230607\"\n"},
-		{"preseed.cfg", preseed}, {"TRAILER!!!", ""}} {
-		fmt.Fprintf(&b, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X", 1, 0o100644, 0, 0, 1, 0, len(f[1]), 0, 0, 0, 0,
-			len(f[0])+1, 0)
-		for _, text := range []string{f[0] + "\x00", f[1]} {
-			b.WriteString(text)
-			b.Write(make([]byte, -b.Len()&3))
-		}
+		{"preseed.cfg", preseed}} {
+		w.WriteHeader(&cpio.Header{Name: f[0], Mode: cpio.TypeReg | 0o644, Links: 1, Size: int64(len(f[1]))})
+		io.WriteString(w, f[1])
 	}
+	w.Close()
 	return b.Bytes()
 }
 

@@ -226,79 +226,54 @@ func TestStillFound(t *testing.T) {
 	}
 }
 
-// lazy is a disk that finds out at a sync alone that there is no room, as one over the
-// network does, while the reserve lies there.
-type lazy struct {
-	disk
-	full bool
-}
-
-func (d *lazy) Sync(name string) error {
-	if d.full && filepath.Base(name) == "journal.jsonl" {
-		return unix.EDQUOT
-	}
-	return d.disk.Sync(name)
-}
-
-func (d *lazy) Remove(name string) error {
-	d.full = d.full && filepath.Base(name) != "reserve"
-	return d.disk.Remove(name)
-}
-
-// TestReserveAtSync: a line whose sync failed for want of room is written again over itself.
-func TestReserveAtSync(t *testing.T) {
-	privately(t)
-	dir := t.TempDir()
-	put(t, dir+"/a", "old\n", 0o640)
-	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-	d := &lazy{disk: e.Store.disk}
-	e.Store.disk = d
-	e.Machine = onRename{e.Machine, func() { d.full = true }}
-	applied(t, e, step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")})
-	c, err := e.Store.Change("1")
-	if err != nil || c.Phase() != Applied || d.full {
-		t.Fatalf("%v %v, full %v", c, err, d.full)
-	}
-	var events []Event
-	for _, r := range c.Records {
-		events = append(events, r.Event)
-	}
-	if want := []Event{evBegin, evIntent, evDone, evApplied}; !slices.Equal(events, want) {
-		t.Errorf("the journal tells of %v, want %v", events, want)
-	}
-}
-
-// tight is a disk without room for a journal's line while the reserve lies there.
+// tight is a disk without room for a journal's line while the reserve lies there. A lazy one finds that out at a sync
+// alone, as one over the network does.
 type tight struct {
 	disk
-	full bool
+	full, lazy bool
 }
 
 func (d *tight) WriteAt(name string, b []byte, off int64) error {
-	if d.full {
+	if d.full && !d.lazy {
 		return unix.ENOSPC
 	}
 	return d.disk.WriteAt(name, b, off)
 }
 
-func (d *tight) Remove(name string) error {
-	if filepath.Base(name) == "reserve" {
-		d.full = false
+func (d *tight) Sync(name string) error {
+	if d.full && d.lazy && filepath.Base(name) == "journal.jsonl" {
+		return unix.EDQUOT
 	}
+	return d.disk.Sync(name)
+}
+
+func (d *tight) Remove(name string) error {
+	d.full = d.full && filepath.Base(name) != "reserve"
 	return d.disk.Remove(name)
 }
 
-// TestReserve: the journal's last lines find room that was kept for them.
+// TestReserve: the journal's last lines find room that was kept for them, and one whose sync failed is written again over
+// itself.
 func TestReserve(t *testing.T) {
 	privately(t)
-	dir := t.TempDir()
-	put(t, dir+"/a", "old\n", 0o640)
-	e := engineAt(t, filepath.Join(t.TempDir(), "state"))
-	d := &tight{disk: e.Store.disk}
-	e.Store.disk = d
-	e.Machine = onRename{e.Machine, func() { d.full = true }}
-	applied(t, e, step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")})
-	if c, err := e.Store.Change("1"); err != nil || c.Phase() != Applied || d.full {
-		t.Errorf("%v %v, full %v", c, err, d.full)
+	for _, lazy := range []bool{false, true} {
+		dir := t.TempDir()
+		put(t, dir+"/a", "old\n", 0o640)
+		e := engineAt(t, filepath.Join(t.TempDir(), "state"))
+		d := &tight{disk: e.Store.disk, lazy: lazy}
+		e.Store.disk = d
+		e.Machine = onRename{e.Machine, func() { d.full = true }}
+		applied(t, e, step.File{Path: dir + "/a", Was: []byte("old\n"), Content: []byte("new\n")})
+		c, err := e.Store.Change("1")
+		if err != nil || c.Phase() != Applied || d.full {
+			t.Fatalf("lazy %v: %v %v, full %v", lazy, c, err, d.full)
+		}
+		var events []Event
+		for _, r := range c.Records {
+			events = append(events, r.Event)
+		}
+		if want := []Event{evBegin, evIntent, evDone, evApplied}; !slices.Equal(events, want) {
+			t.Errorf("lazy %v: the journal tells of %v, want %v", lazy, events, want)
+		}
 	}
 }

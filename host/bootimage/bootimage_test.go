@@ -3,7 +3,6 @@ package bootimage
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -78,37 +77,13 @@ func TestKernel(t *testing.T) {
 	}
 }
 
-// archive is a cpio archive of names and contents in turn.
+// cpio is an archive of names and contents in turn.
 func cpio(files ...string) []byte {
-	var b bytes.Buffer
-	entry := func(name, content string, mode int) {
-		fmt.Fprintf(
-			&b,
-			"070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X",
-			1,
-			mode,
-			0,
-			0,
-			1,
-			0,
-			len(content),
-			0,
-			0,
-			0,
-			0,
-			len(name)+1,
-			0,
-		)
-		b.WriteString(name + "\x00")
-		b.Write(make([]byte, pad(int64(b.Len()))))
-		b.WriteString(content)
-		b.Write(make([]byte, pad(int64(b.Len()))))
-	}
+	var all [][]byte
 	for i := 0; i < len(files); i += 2 {
-		entry(files[i], files[i+1], 0o100644)
+		all = append(all, entry(files[i], 0o100644, files[i+1]))
 	}
-	entry("TRAILER!!!", "", 0)
-	return b.Bytes()
+	return ended(all...)
 }
 
 func pack(w func(io.Writer) io.WriteCloser, b []byte) []byte {

@@ -269,7 +269,7 @@ func (p *program) with(ctx context.Context, s *suite, n int, limit time.Duration
 	if s.parts != "" {
 		match = s.names + "/" + match
 	}
-	env := []string(nil)
+	var env []string
 	if n > 0 {
 		env = []string{fmt.Sprintf("FETTLE_PATIENCE=%s", itsPatience+2*slowest)}
 	}
