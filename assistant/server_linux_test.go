@@ -139,11 +139,7 @@ func TestTools(t *testing.T) {
 // script is a fettle that does what it says.
 func script(t *testing.T, text string) string {
 	t.Helper()
-	name := t.TempDir() + "/fettle"
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return means.Script(t, t.TempDir()+"/fettle", text)
 }
 
 // A host that speaks to the model: its words stand in host_says alone.

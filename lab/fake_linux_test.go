@@ -42,10 +42,7 @@ func stage(name string, ok bool, said string) message {
 // fake is a kernel that is a shell script, under the supervisor that kernels have.
 func fake(t *testing.T, script string) Options {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "linux")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	name := means.Script(t, filepath.Join(t.TempDir(), "linux"), script)
 	return Options{Kernel: Kernel{Engine: "uml", File: name}, Init: "/proc/self/exe", Fettle: name}
 }
 

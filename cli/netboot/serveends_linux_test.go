@@ -55,11 +55,7 @@ func TestServeEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := filepath.Join(t.TempDir(), "dnsmasq")
-	act := func(text string) {
-		if err := os.WriteFile(script, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	act := func(text string) { means.Script(t, script, text) }
 	act("")
 	if err := unix.Mount(script, dnsmasq, "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)

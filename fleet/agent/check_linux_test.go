@@ -22,14 +22,6 @@ import (
 	"fettle/report"
 )
 
-// script writes a program.
-func script(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // reported is a report with one finding, as fettle check writes it.
 func reported(t *testing.T, subject string) string {
 	t.Helper()
@@ -60,7 +52,7 @@ func TestCheck(t *testing.T) {
 		"no report, findings": {"exit 1", "what fettle check wrote: unexpected end"},
 		"another document":    {"echo '{}'", "what fettle check wrote: its format is"},
 	} {
-		script(t, program, `[ "$*" = "check --format json --root /x" ] || exit 9`+"\n"+c.text)
+		means.Script(t, program, `[ "$*" = "check --format json --root /x" ] || exit 9`+"\n"+c.text)
 		s, took, err := check(t.Context(), program, []string{"--root", "/x"})
 		if c.says != "" {
 			says(t, what, err, c.says)
@@ -76,7 +68,7 @@ func TestCheck(t *testing.T) {
 	}
 	_, _, err := check(t.Context(), filepath.Join(dir, "none"), nil)
 	says(t, "no program", err, "fork/exec ")
-	script(t, program, "exec sleep 300")
+	means.Script(t, program, "exec sleep 300")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, _, err = check(ctx, program, nil)
@@ -100,7 +92,7 @@ func TestAnswer(t *testing.T) {
 		"no JSON":   {"echo x", "invalid character", 0},
 		"killed":    {`echo '{"a":7}'; kill -9 $$`, "", -1},
 	} {
-		script(t, program, c.text)
+		means.Script(t, program, c.text)
 		var got struct{ A int }
 		exit, err := 0, error(nil)
 		means.Within(t, what, func() { exit, err = answer(child(t.Context(), program), &got) })
@@ -205,7 +197,7 @@ func TestSlowFettle(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "fettle")
-	script(t, program, "sleep 1.1\n"+`echo '{"changes":[{"id":"1","trap":"a"}]}'`)
+	means.Script(t, program, "sleep 1.1\n"+`echo '{"changes":[{"id":"1","trap":"a"}]}'`)
 	r := newRestarted(t)
 	r.Fettle, r.Packs = program, dir
 	if err := os.Mkdir(filepath.Join(dir, "agent"), 0o700); err != nil {
@@ -254,7 +246,7 @@ func (k *keeping) AfterFunc(func()) (stop func() bool) {
 func TestLeavesNothing(t *testing.T) {
 	r := newRestarted(t)
 	r.Packs = r.Dir
-	script(t, r.Fettle, `[ $1 = check ] && cat << 'END'`+"\n"+reported(t, "br0")+"\nEND\n"+`[ $1 = check ] || echo '{"restarted":true}'`)
+	means.Script(t, r.Fettle, `[ $1 = check ] && cat << 'END'`+"\n"+reported(t, "br0")+"\nEND\n"+`[ $1 = check ] || echo '{"restarted":true}'`)
 	for what, do := range map[string]func(ctx context.Context){
 		"a check":      func(ctx context.Context) { _, _, _ = check(ctx, r.Fettle, nil) },
 		"changes":      func(ctx context.Context) { fixes(ctx, r.Fettle, r.Dir) },

@@ -18,12 +18,7 @@ import (
 func TestFixes(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "fettle")
-	fill := func(script string) {
-		t.Helper()
-		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fill := func(script string) { means.Script(t, program, script+"\n") }
 	fill(`[ "$*" = "changes --format json" ] && echo '{"changes":[{"id":"0001","trap":"bridge-mtu","by":"ann","phase":"applied","verified":true},` +
 		`{"id":"","trap":"x"},{"id":"2","trap":"NO"}]}'; exit 1`)
 	got := fixes(t.Context(), program, dir)

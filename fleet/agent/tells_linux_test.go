@@ -212,7 +212,7 @@ func ended(t *testing.T) context.Context {
 func TestLook(t *testing.T) {
 	r := newRestarted(t)
 	r.Restarts, r.member.Name = false, "joined"
-	says := func(text string) { script(t, r.Fettle, text) }
+	says := func(text string) { means.Script(t, r.Fettle, text) }
 	r.Changes = r.Dir
 	fixed := func(id string) string {
 		return "if [ $1 = changes ]; then echo '{\"changes\":[{\"id\":\"" + id + "\",\"trap\":\"a\"}]}'; exit; fi\ncat << 'END'\n" +

@@ -158,7 +158,7 @@ func TestRun(t *testing.T) {
 	h := newHub(t)
 	const list = "SmPAsxjV7Jm2HXBx" // the name of what is accepted
 	program := filepath.Join(h.dir, "fettle")
-	script(t, program, "echo \"$*\" >> "+h.dir+"/calls\n[ $1 = check ] || exit 0\ncat << 'END'\n"+reported(t, "br0")+"\nEND")
+	means.Script(t, program, "echo \"$*\" >> "+h.dir+"/calls\n[ $1 = check ] || exit 0\ncat << 'END'\n"+reported(t, "br0")+"\nEND")
 	said := make(chan string, 100)
 	done := make(chan error, 1)
 	conf := Config{Dir: h.dir, Fettle: program, Every: time.Hour, MaxKept: 1 << 20, Answer: 300 * time.Millisecond, Packs: h.dir,
@@ -339,7 +339,7 @@ func TestTakePack(t *testing.T) {
 	} {
 		said, a.refusals = nil, nil
 		a.hub = folded.Log{To: log}
-		script(t, a.Fettle, c.script)
+		means.Script(t, a.Fettle, c.script)
 		if got := a.takePack(t.Context(), p); got != c.took || a.refusals["acme"].Refused != c.refused {
 			t.Errorf("%s: %t, %+v", c.what, got, a.refusals)
 		}
@@ -428,7 +428,7 @@ func TestSnapshotWhen(t *testing.T) {
 			t.Errorf("%s: compared again", what)
 		}
 	}
-	script(t, r.Fettle, "echo why >&2; exit 3")
+	means.Script(t, r.Fettle, "echo why >&2; exit 3")
 	r.restart.was, r.Restarts, r.restart.first = started{}, true, nil
 	if r.snapshot(t.Context()); !r.restart.was.Saved.IsZero() || len(r.said) != 1 || r.said[0] != "saving a snapshot: exit status 3: why" {
 		t.Errorf("%q, saved %s", r.said, r.restart.was.Saved)
@@ -484,7 +484,7 @@ func TestFarewell(t *testing.T) {
 	} {
 		a, _, _ := wire(t)
 		a.Restarts = c.reports
-		script(t, systemctl, "sleep 0.02; echo "+c.state)
+		means.Script(t, systemctl, "sleep 0.02; echo "+c.state)
 		if err := os.RemoveAll(running); err != nil {
 			t.Fatal(err)
 		}

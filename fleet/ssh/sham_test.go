@@ -404,9 +404,7 @@ func TestAnsibleFails(t *testing.T) {
 		{`echo '{"_meta":{},"all":{"hosts":["a"]}}'; echo broken >&2; exit 4`, "", "ansible-inventory -i hosts: exit status 4: broken"},
 		{`exec /usr/bin/yes`, "", "prints more than 64 MiB"},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, "ansible-inventory"), []byte("#!/bin/sh\n"+c.says+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		means.Script(t, filepath.Join(dir, "ansible-inventory"), c.says+"\n")
 		got, err := Inventory(context.Background(), "hosts", nil)
 		if strings.Join(got, " ") != c.want || (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %q, %v", c.says, got, err)

@@ -48,11 +48,7 @@ func TestTable(t *testing.T) {
 // TestMeasure: a fettle that counts its runs in a file, and an unshare that isolates nothing.
 func TestMeasure(t *testing.T) {
 	dir := t.TempDir()
-	program := func(name, script string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	program := func(name, script string) { means.Script(t, filepath.Join(dir, name), script) }
 	program("unshare", `shift 2; exec "$@"`)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("TMPDIR", t.TempDir())

@@ -41,11 +41,7 @@ func runOf(outcomes ...trap.Outcome) Run {
 // script is a program of a few lines of shell.
 func script(t *testing.T, text string) string {
 	t.Helper()
-	f := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(f, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return means.Script(t, filepath.Join(t.TempDir(), "program"), text)
 }
 
 // TestChangesAlone: one message a run, none where nothing changed; what could

@@ -11,16 +11,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fettle/internal/means"
 )
 
 // program writes a shell script that stands for fio.
 func program(t *testing.T, dir, text string) Fio {
 	t.Helper()
-	file := filepath.Join(dir, "fio")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return Fio{File: file, Version: "fio-3.99"}
+	return Fio{File: means.Script(t, filepath.Join(dir, "fio"), text), Version: "fio-3.99"}
 }
 
 // fakeRun does what fio does: it notes how it was called, and leaves logs and figures.

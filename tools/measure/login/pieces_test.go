@@ -285,8 +285,7 @@ func fake(t *testing.T, script string) (ssh string, args func() []string) {
 	t.Helper()
 	dir := t.TempDir()
 	file, given := filepath.Join(dir, "ssh"), filepath.Join(dir, "args")
-	text := `#!/bin/sh
-echo "$*" >> ` + given + `
+	text := `echo "$*" >> ` + given + `
 if [ "$1" = -G ]; then MEANS; exit 0; fi
 for a; do if [ "$last" = -E ]; then log=$a; fi; last=$a; done
 say() { echo "$1" > "${log:-/dev/stderr}"; }
@@ -298,10 +297,7 @@ say() { echo "$1" > "${log:-/dev/stderr}"; }
 		said, _, _ = strings.Cut(said, "\n")
 		text = strings.Replace(text, "MEANS;", said+";", 1)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return file, func() []string {
+	return means.Script(t, file, text), func() []string {
 		b, err := os.ReadFile(given)
 		if err != nil {
 			t.Fatal(err)
