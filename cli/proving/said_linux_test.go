@@ -257,10 +257,7 @@ func TestProgressLines(t *testing.T) {
 		jobs[0].Options.OnStage(lab.Stage{Name: "fix"})
 		l.clear()
 	})
-	if _, err := tty.WriteString("over"); err != nil {
-		t.Fatal(err)
-	}
-	got := means.Shown(t, master, "over")
+	got := means.ShownSoFar(t, master, tty)
 	for want, shown := range map[string]bool{"simulating: 1 of 10 million requests, 1s left": true, "simulating: 2 of 10": false,
 		"simulating: 3 of 10 million requests, 1s left": true, "simulating: 4 of 10": false, "1 of 5: laying out, 1m1s left": true,
 		"0 of 3: a/good (boot)": true, "1 of 3, about 20s left: a/good (boot)": true, "1 of 3, about 20s left: a/good (fix)": true} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -60,4 +61,14 @@ func Shown(t testing.TB, master *os.File, end string) string {
 		got = append(got, b[:n]...)
 	}
 	return string(got)
+}
+
+// ShownSoFar is all that a terminal shows by now.
+func ShownSoFar(t testing.TB, master, tty *os.File) string {
+	t.Helper()
+	const mark = "\x1b_so far\x1b\\"
+	if _, err := tty.WriteString(mark); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(Shown(t, master, mark), mark)
 }
